@@ -264,14 +264,19 @@ def needs_outside(item: pytest.Item) -> bool:
 @cache
 def _asks_for_outside(function: Any) -> bool:
     """Whether a function of the tests mentions `OUTSIDE_NAMES`, or calls one that does."""
-    names = _names_in(getattr(function, "__code__", None))
-    if not names.isdisjoint(OUTSIDE_NAMES):
-        return True
-    around = getattr(function, "__globals__", {})
-    others = [around[name] for name in sorted(names) if name in around]
-    return any(
-        _asks_for_outside(each) for each in others if _is_of_tests(each) and each is not function
-    )
+    looked_at, to_look_at = set[Any](), [function]
+    while to_look_at:
+        each = to_look_at.pop()
+        if each in looked_at:  # functions may call each other
+            continue
+        looked_at.add(each)
+        names = _names_in(getattr(each, "__code__", None))
+        if not names.isdisjoint(OUTSIDE_NAMES):
+            return True
+        around = getattr(each, "__globals__", {})
+        called = [around[name] for name in sorted(names) if name in around]
+        to_look_at += [other for other in called if _is_of_tests(other)]
+    return False
 
 
 def _names_in(code: CodeType | None) -> set[str]:

@@ -14,9 +14,11 @@ from typer.testing import CliRunner
 from commands import kubescene, started
 from kubescene import run as play_scenario
 from kubescene.cli.app import app
+from kubescene.clock import ScenarioStep
 from kubescene.errors import ScenarioError
 from kubescene.scenario import ScenarioBuilder
 from kubescene.testing import make_node, make_pod, make_replica_set
+from kubescene.timeline import Instrument
 from kubescene.version import __version__
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "01-first-scenario" / "scenario.yaml"
@@ -270,12 +272,49 @@ def test_an_empty_out_is_refused(file: Path) -> None:
     assert done.stderr == "kubescene: --out is empty: name a directory for the results\n"
 
 
-def test_a_summary_of_an_earlier_run_does_not_stay(file: Path, tmp_path: Path) -> None:
+BAD_INPUTS = {
+    "no YAML": "a: [",
+    "no Scenario": "kind: Pod",
+    "no such strategy": ScenarioBuilder("s").build()
+    | {"spec": {"operations": [], "simulation": {"explain": "All"}}},
+    "no such controller": ScenarioBuilder("s").build()
+    | {"spec": {"controllers": {"simulationControllers": {"enabled": [{"name": "x"}]}}}},
+    "no such field": ScenarioBuilder("s").build()
+    | {"spec": {"operations": [{"id": "a", "step": 1, "createOperations": {}}]}},
+}
+
+
+@pytest.mark.parametrize("bad", BAD_INPUTS.values(), ids=BAD_INPUTS.keys())
+def test_bad_input_writes_nothing_and_leaves_an_earlier_run_as_it_was(
+    file: Path, tmp_path: Path, bad: object
+) -> None:
+    out, none = tmp_path / "out", tmp_path / "none"
     ScenarioBuilder("s").create(make_node("n")).save(file)
-    assert invoke("run", file, "--out", tmp_path / "out").exit_code == 0
-    file.write_text("a: [")
-    assert kubescene("run", file, "--out", tmp_path / "out").returncode == 2
-    assert not (tmp_path / "out" / "summary.json").exists()
+    assert invoke("run", file, "--out", out, "--report").exit_code == 0
+    before = {each.name: each.read_bytes() for each in out.iterdir()}
+    assert {"summary.json", "timeline.jsonl", "report.html"} <= set(before)
+    file.write_text(bad if isinstance(bad, str) else json.dumps(bad))
+    assert kubescene("run", file, "--out", out).returncode == 2
+    assert {each.name: each.read_bytes() for each in out.iterdir()} == before
+    assert kubescene("run", file, "--out", none).returncode == 2
+    assert not none.exists()
+
+
+def test_a_run_that_begins_takes_the_summary_of_an_earlier_one_away(
+    file: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    ScenarioBuilder("s").create(make_node("n")).save(file)
+    assert invoke("run", file, "--out", out).exit_code == 0
+    seen: list[bool] = []
+
+    class Look(Instrument):
+        def step_finished(self, step: ScenarioStep) -> None:
+            seen.append((out / "summary.json").exists())
+
+    play_scenario(file, out=out, instruments=(Look(),))
+    assert seen == [False]
+    assert (out / "summary.json").exists()
 
 
 def test_what_was_played_with_a_seed_can_be_played_again(file: Path, tmp_path: Path) -> None:

@@ -5,7 +5,17 @@ from pathlib import Path
 
 import pytest
 
-from marks import HERE, LISTED, file_of, folded, function_of, marks_of, read_marks, written
+from marks import (
+    HERE,
+    LISTED,
+    _asks_for_outside,
+    file_of,
+    folded,
+    function_of,
+    marks_of,
+    read_marks,
+    written,
+)
 
 pytest_plugins = ["pytester"]
 ROOT = HERE.parent
@@ -124,3 +134,15 @@ def test_who_starts_something_and_is_not_listed_fails(suite: pytest.Pytester) ->
     done = run(suite, "--strict-marks")
     done.assert_outcomes(passed=6, failed=2)
     done.stdout.fnmatch_lines(["*list it in tests/marks.txt with `make marks`", "*slow and not*"])
+
+
+def test_functions_that_call_each_other_are_looked_at_once() -> None:
+    assert not _asks_for_outside(ping)
+
+
+def ping(count: int) -> int:
+    return pong(count - 1) if count else 0
+
+
+def pong(count: int) -> int:
+    return ping(count - 1) if count else 0

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import orjson
 import pytest
 
 from apiserver.http import CONFIG_MAPS, Http, config_map
@@ -69,6 +70,8 @@ def test_progress_summary_and_files_are_those_of_a_local_run(
     assert sorted(sent) == RUN_FILES
     for name in RUN_FILES:
         assert sent[name] == written[name] or name == "result.yaml", name
+    created = [line for line in sent["result.yaml"].splitlines() if b"creationTimestamp" in line]
+    assert created == [b"  creationTimestamp: '2026-01-01T00:00:00Z'"]
 
 
 def steps(text: str) -> list[str]:
@@ -88,15 +91,18 @@ def test_results_of_a_server_do_not_overwrite_the_scenario_either(
     assert http.get(f"{SCENARIOS}/first-scenario").status == 404
 
 
-def test_a_summary_of_an_earlier_run_does_not_pass_for_that_of_a_server(
-    server: Server, tmp_path: Path
+@pytest.mark.parametrize("explain", [None, "Everything"], ids=["no Scenario", "refused at play"])
+def test_bad_input_leaves_an_earlier_run_as_it_was_also_at_a_server(
+    server: Server, tmp_path: Path, explain: str | None
 ) -> None:
-    (tmp_path / "out").mkdir()
-    (tmp_path / "out" / "summary.json").write_text("{}")
+    out = tmp_path / "out"
+    assert run(EXAMPLE, "--out", out).returncode == 0
+    before = files_of(out)
     broken = tmp_path / "scenario.yaml"
-    broken.write_text("kind: Pod")
-    assert run(broken, "--server", server.url, "--out", tmp_path / "out").returncode == 2
-    assert not (tmp_path / "out" / "summary.json").exists()
+    bad = ScenarioBuilder("bad").build() | {"spec": {"simulation": {"explain": explain}}}
+    broken.write_text("kind: Pod" if explain is None else orjson.dumps(bad).decode())
+    assert run(broken, "--server", server.url, "--out", out).returncode == 2
+    assert files_of(out) == before
 
 
 def test_a_long_step_is_told_of_while_it_lasts(

@@ -12,6 +12,11 @@ from contextlib import contextmanager
 YOUNG_OBJECTS = 2_000
 """Between two looks of the collector in a server: about a millisecond each."""
 NEVER = 1_000_000
+MIDDLE_LOOKS = 50
+"""Looks at new objects between two looks at those that a server made lately: some ten
+milliseconds."""
+WORTH_LOOKS = 10
+"""Such looks after which it is worth to look at everything: about a million new objects."""
 
 
 class Litter:
@@ -118,6 +123,26 @@ def thresholds(*numbers: int) -> Iterator[None]:
         yield
     finally:
         gc.set_threshold(*before)
+
+
+@contextmanager
+def serving() -> Iterator[None]:
+    """For a server: nothing but `tidy` looks at everything, which takes tenths of a second."""
+    if not Charge.is_taken:
+        yield
+        return
+    keep_what_exists()
+    with thresholds(YOUNG_OBJECTS, MIDDLE_LOOKS, NEVER):
+        yield
+
+
+def tidy() -> bool:
+    """Look at everything, if that is worth it; whether it was. For when nobody asks anything."""
+    if not Charge.is_taken or gc.get_count()[2] < WORTH_LOOKS:
+        return False
+    gc.unfreeze()
+    keep_what_exists()
+    return True
 
 
 def keep_what_exists() -> None:

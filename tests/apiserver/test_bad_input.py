@@ -181,7 +181,9 @@ class TestSize:
     def test_announced_body_is_too_large(self, small: Http) -> None:
         reply = small.post(CONFIG_MAPS, config_map("a", k="x" * 20_000))
         assert (reply.status, reply.reason) == (413, "RequestEntityTooLarge")
-        assert reply.message == "Request entity too large: limit is 10000"
+        assert reply.message == (
+            "Request entity too large: limit is 10000 (kubescene serve --max-body raises it)"
+        )
 
     def test_endless_body_is_too_large(self, small: Http) -> None:
         with socket.create_connection((small.host, small.port)) as raw:

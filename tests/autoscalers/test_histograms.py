@@ -12,7 +12,7 @@ from kubescene.autoscalers.histograms import (
     exponential_buckets,
     linear_buckets,
 )
-from kubescene.autoscalers.vertical.aggregates import CPU_BUCKETS, MEMORY_BUCKETS, Aggregate
+from kubescene.autoscalers.vertical.histories import CPU_BUCKETS, MEMORY_BUCKETS, Aggregate
 from kubescene.autoscalers.vertical.options import DAY, HOUR, RecommenderOptions
 from kubescene.clock import SECOND, parse_time
 

@@ -7,7 +7,7 @@ import pytest
 
 from kubescene.benchmarks import Workload, load_workloads, replay
 from kubescene.benchmarks.operations import OpCode, Operation
-from kubescene.benchmarks.upstream import THRESHOLDS
+from kubescene.benchmarks.reporting import THRESHOLDS
 
 FILES = sorted((Path(__file__).parents[2] / "bench/scheduler-perf").glob("*.yaml"))
 ALL = [each for file in FILES for each in load_workloads(file)]

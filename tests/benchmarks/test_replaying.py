@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from kubescene.api.text.yaml_text import dump_yaml
 from kubescene.benchmarks import Workload, WorkloadResult, load_workloads, replay, replaying
-from kubescene.benchmarks.stage import Stage
+from kubescene.benchmarks.stage import ReplayStage
 from kubescene.cli.app import app
 from kubescene.errors import WorkloadError
 from kubescene.types import JsonObject
@@ -58,10 +58,10 @@ class Played:
         (found,) = load_workloads(self.file)
         return found
 
-    def run(self, monkeypatch: pytest.MonkeyPatch) -> tuple[Stage, WorkloadResult]:
-        made: list[Stage] = []
+    def run(self, monkeypatch: pytest.MonkeyPatch) -> tuple[ReplayStage, WorkloadResult]:
+        made: list[ReplayStage] = []
 
-        class Kept(Stage):
+        class Kept(ReplayStage):
             def __init__(self, *arguments: Any) -> None:
                 super().__init__(*arguments)
                 made.append(self)
@@ -71,7 +71,7 @@ class Played:
         return made[0], result
 
 
-def names(stage: Stage, kind: str, namespace: str = "") -> list[str]:
+def names(stage: ReplayStage, kind: str, namespace: str = "") -> list[str]:
     return [each["metadata"]["name"] for each in stage.cluster.list(kind, namespace)]
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from kubescene.controllers.reconcile import ObjectKey
-from kubescene.controllers.workqueue import WorkQueue
+from kubescene.controllers.runtime import WorkQueue
 
 A, B, C = (ObjectKey("default", name) for name in "abc")
 

@@ -11,8 +11,7 @@ import pytest
 from altering import altered, as_row, places, written
 from kubescene.testing.goldens import Golden, Tally, read_goldens, replay, replay_files
 from kubescene.testing.goldens.__main__ import main
-from kubescene.testing.goldens.horizontal import HorizontalAspect
-from kubescene.testing.goldens.horizontal_worlds import HorizontalWorld
+from kubescene.testing.goldens.horizontal import HorizontalAspect, HorizontalWorld
 
 DATA = Path(__file__).parent / "data" / "hpa"
 CASES = {

@@ -12,7 +12,7 @@ import pytest
 from altering import altered, places
 from kubescene.testing.goldens import Golden, Tally, read_goldens, replay, replay_files
 from kubescene.testing.goldens.__main__ import main
-from kubescene.testing.goldens.vertical_aspects import VerticalAspect
+from kubescene.testing.goldens.vertical import VerticalAspect
 
 DATA = Path(__file__).parent / "data" / "vertical"
 CASES = {

@@ -23,6 +23,7 @@ def test_counted_pods_go_through_all_but_the_last(tmp_path: Path) -> None:
     scenario = nodes(MANY).create(pod(), count=200).done()
     found = compared(scenario, tmp_path)
     assert (found.pods, found.shown) == (199, 1)
+    assert found.created > 190
     assert set(found.left) == {"the last pod"}
 
 
@@ -31,14 +32,13 @@ def test_pods_that_find_no_room_leave_the_lane_and_those_before_them_are_as_ever
 ) -> None:
     built = nodes(MANY, cpu="1").create(pod(cpu="300m"), count=3 * MANY + 20)
     found = compared(built.step(3).create(pod("late", "100m"), count=5).done(), tmp_path)
-    assert found.pods == 3 * MANY
-    assert found.left["no routine decision"] > 0
-    assert found.left["a pod waits for something to happen"] > 0
+    assert found.pods >= 3 * MANY
+    assert found.left["more than a binding"] > 0
 
 
 def test_pods_of_deployments_go_through_and_their_owners_count_every_one(tmp_path: Path) -> None:
     scenario = nodes(MANY).create(deployment(70)).create(deployment(30, "api")).done()
-    compared(scenario, tmp_path)
+    assert compared(scenario, tmp_path).pods == 99
 
 
 def test_several_classes_take_turns_in_one_queue(tmp_path: Path) -> None:
@@ -60,7 +60,7 @@ def test_pods_carry_the_zone_and_region_of_their_nodes(tmp_path: Path) -> None:
         return node.zone("east").labels({"topology.kubernetes.io/region": "r1"})
 
     built = nodes(40, labeled=labeled).create(deployment(60)).create(pod(), count=60)
-    assert compared(built.done(), tmp_path).pods >= 59
+    assert compared(built.done(), tmp_path).pods == 119
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_pods_that_take_time_to_start_are_bound_in_the_lane(
 ) -> None:
     built = nodes(MANY).create(pod(), count=80).create(deployment(20)).advance("1m")
     found = compared(built.settings(kubelet=delays).done(), tmp_path)
-    assert found.pods >= 79
+    assert found.pods == 99
 
 
 def test_deletion_and_preemption_right_after_see_the_pods_as_ever(tmp_path: Path) -> None:
@@ -87,6 +87,27 @@ def test_deletion_and_preemption_right_after_see_the_pods_as_ever(tmp_path: Path
 @pytest.mark.parametrize("seed", range(100, 112))
 def test_scenarios_made_by_lot(seed: int, tmp_path: Path) -> None:
     compared(random_scenario(seed, pods=200, nodes=40), tmp_path)
+
+
+# -- bunches ---------------------------------------------------------------------------------------
+
+
+def test_an_instance_whose_name_is_taken_ends_the_run_with_the_same_words(tmp_path: Path) -> None:
+    built = nodes(3).create(make_pod("pod-70").cpu("1"))
+    found = compared(built.create(pod(), count=100).done(), tmp_path)
+    assert found.created == 68
+
+
+def test_instances_that_differ_in_more_than_their_names_are_created_one_by_one(
+    tmp_path: Path,
+) -> None:
+    built = nodes(3).create(pod().labels({"number": "n-$(INDEX)"}), count=20)
+    assert compared(built.done(), tmp_path).created == 0
+
+
+def test_names_that_are_refused_are_refused_by_the_rule(tmp_path: Path) -> None:
+    built = nodes(3).create(make_pod("pod_$(INDEX)").cpu("1"), count=3)
+    assert compared(built.done(), tmp_path).created == 0
 
 
 # -- forks, and those who look on ------------------------------------------------------------------

@@ -11,10 +11,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import kubescene_scenario as parking
 import pytest
-
-from kubescene.outside import parking
-from kubescene.outside.parking import (
+from kubescene_scenario import (
     ParkingError,
     Server,
     Turn,

@@ -9,8 +9,8 @@ import yaml
 from kubescene.outside.settings import missing_settings, recommended_configuration
 from kubescene.scenario.outside import OutsideController, OutsideKind
 from kubescene.testing.comparing_schedulers import (
-    Decision,
     Differences,
+    ObservedDecision,
     OtherScheduler,
     decisions_in,
     names_in,
@@ -148,7 +148,7 @@ def beside(binary: str, config: Path) -> Played:
         return made.play(scenario(EXTENDED, {**KUBE_SCHEDULER, "settings": "Unchecked"}))
 
 
-def decided(played: Played) -> list[Decision]:
+def decided(played: Played) -> list[ObservedDecision]:
     log = TimelineLog()
     for fact in played.facts:
         log.append(fact)

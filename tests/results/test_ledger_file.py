@@ -9,11 +9,10 @@ import pytest
 
 import kubescene
 from kubescene.results import open_run
+from kubescene.results.entries import Entries
 from kubescene.results.ledger import Ledger
-from kubescene.results.ledger_columns import PodColumns, columns_of
 from kubescene.results.ledger_entries import PodEntry
-from kubescene.results.ledger_file import read_ledger, write_ledger
-from kubescene.results.line_entries import LineEntries
+from kubescene.results.ledger_file import PodColumns, columns_of, read_ledger, write_ledger
 from kubescene.results.stored_sources import TimelineSource
 from kubescene.scenario import ScenarioBuilder
 from kubescene.testing import make_node, make_pod
@@ -102,7 +101,7 @@ def test_nothing_of_a_pod_is_forgotten() -> None:
 
 
 def test_the_timeline_is_not_folded_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(LineEntries, "read", None)
+    monkeypatch.setattr(Entries, "read", None)
     assert open_run(folder).measures()["pods_bound"] == 1
 
 

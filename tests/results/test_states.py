@@ -4,7 +4,7 @@ import msgspec
 import orjson
 import pytest
 
-from kubescene.results.states import States, bound_to, taken_apart
+from kubescene.results.states import States, bound_to
 from kubescene.types import JsonObject
 
 SPEC = {"containers": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}]}
@@ -38,12 +38,12 @@ def test_what_is_known_already_changes_nothing(order: list[str]) -> None:
     """Read one after the other by one reader, each is what a new reader makes of it."""
     states = States()
     for name in [*order, *order]:
-        assert states.told_pod(TEXTS[name]) == States().pod(taken_apart(TEXTS[name])), name
+        assert states.pod_in(TEXTS[name]) == States().decoded_pod(TEXTS[name]), name
 
 
 def test_what_they_say() -> None:
     states = States()
-    read = {name: states.told_pod(each) for name, each in TEXTS.items()}
+    read = {name: states.pod_in(each) for name, each in TEXTS.items()}
     assert [read[name].phase for name in ("plain", "status first", "another phase")] == [
         "Pending",
         "Failed",

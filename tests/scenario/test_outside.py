@@ -22,7 +22,7 @@ from kubescene.scenario.outside import (
 )
 from kubescene.scenario.validation.registered import check_controllers
 from kubescene.scenario.validation.scenarios import find_faults
-from kubescene.scenario.validation.unsimulated import Cast, unsimulated
+from kubescene.scenario.validation.unsimulated import Players, unsimulated
 from kubescene.scheduler import SchedulerOptions
 from kubescene.testing import make_pod
 from kubescene.types import JsonObject
@@ -383,7 +383,7 @@ def test_the_schemas_have_them() -> None:
 def told(with_outside: JsonObject, obj: JsonObject) -> list[str]:
     body = {"step": 1, "createOperation": {"object": obj}}
     spec = parse_spec({**with_outside, "spec": {**with_outside["spec"], "operations": [body]}})
-    cast = Cast.of(spec, Cluster().registrations, SchedulerOptions())
+    cast = Players.of(spec, Cluster().registrations, SchedulerOptions())
     return [each.what for each in unsimulated(spec, cast)]
 
 

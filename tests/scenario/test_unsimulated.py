@@ -7,7 +7,7 @@ import pytest
 
 import kubescene
 from kubescene.scenario import ScenarioBuilder, ScenarioPhase, parse_spec
-from kubescene.scenario.validation.unsimulated import KINDS, POD_FIELDS, Cast, unsimulated
+from kubescene.scenario.validation.unsimulated import KINDS, POD_FIELDS, Players, unsimulated
 from kubescene.scheduler import SchedulerOptions
 from kubescene.testing import make_deployment, make_node, make_pod
 from kubescene.types import JsonObject
@@ -31,7 +31,7 @@ SPECS: dict[str, JsonObject] = {
 
 
 def warnings(scenario: ScenarioBuilder, *controllers: str, plugins: Any = ALL) -> list[str]:
-    cast = Cast(controllers, {"default-scheduler": plugins})
+    cast = Players(controllers, {"default-scheduler": plugins})
     return [str(each) for each in unsimulated(parse_spec(scenario.build()), cast)]
 
 
@@ -131,7 +131,7 @@ def test_strict_makes_it_a_fault_before_anything_is_touched() -> None:
 
 def test_the_profile_of_a_plain_run_is_asked() -> None:
     spec = parse_spec(ScenarioBuilder("s").build())
-    cast = Cast.of(spec, ["deployment", "kube-scheduler"], SchedulerOptions())
+    cast = Players.of(spec, ["deployment", "kube-scheduler"], SchedulerOptions())
     assert set(cast.controllers) == {"deployment", "kube-scheduler"}
     assert "NodeResourcesFit" in cast.plugins["default-scheduler"]
 
@@ -173,4 +173,4 @@ def test_the_status_of_a_custom_object_may_be_a_part_like_any_other() -> None:
         "patch": '{"status": {}}',
     }
     scenario["spec"]["operations"] = [{"id": "x", "step": 1, "patchOperation": body}]
-    assert not unsimulated(parse_spec(scenario), Cast((), {"default-scheduler": ALL}))
+    assert not unsimulated(parse_spec(scenario), Players((), {"default-scheduler": ALL}))

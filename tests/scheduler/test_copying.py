@@ -98,7 +98,8 @@ def test_copies_share_pods_and_nothing_that_changes() -> None:
     assert first is not second
     assert first.pods is not second.pods
     assert all(one is other for one, other in zip(first.pods, second.pods, strict=True))
-    assert theirs._client is not ours._client
+    mine, yours = (each.handles["default-scheduler"].client for each in (ours, theirs))
+    assert mine is not yours
 
 
 @pytest.mark.parametrize("taint", ["a", "b"])

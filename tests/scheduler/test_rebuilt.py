@@ -152,7 +152,7 @@ def decided(scheduler: Scheduler, pod: JsonObject) -> dict[str, Any]:
     obj["metadata"]["uid"] = "probe"
     obj["spec"]["priority"] = PRIORITIES[obj["spec"]["priorityClassName"]]
     scheduler.nodes.refresh()
-    info = PodInfo.read(make_record(PODS, obj, 1), obj, scheduler._classes)
+    info = PodInfo.read(make_record(PODS, obj, 1), obj, scheduler.watcher.classes)
     return told(scheduler.cycle_of(info.scheduler_name).decide(info, explain=Explain.FULL))
 
 
@@ -185,7 +185,7 @@ def test_what_is_kept_never_shows(seed: int) -> None:
         actor = Actor(f"fresh-{step}", Role.USER, schedules=True)
         context = life.world.cluster.context(actor)
         old, new = life.world.scheduler, kube_scheduler(context, SchedulerOptions(PROFILES))
-        if len(old._placed) != len(new._placed):
+        if len(old.placed.by_uid) != len(new.placed.by_uid):
             continue  # Nobody but the old one knows of pods that wait for their volumes.
         for probe in (life.one(*probes), life.one(*probes)):
             assert decided(old, probe) == decided(new, probe), (step, probe["spec"])

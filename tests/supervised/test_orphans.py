@@ -9,8 +9,7 @@ from threading import Event, Thread
 
 import pytest
 
-from kubescene.supervised.process import Process
-from kubescene.supervised.wardens import Warden
+from kubescene.supervised.process import Process, Warden
 
 STARTS = """
 import sys

@@ -10,7 +10,7 @@ import pytest
 
 from kubescene.scheduler.plugins import BUILT_IN
 from kubescene.testing.plugins import CHECKS, fault_of
-from kubescene.testing.plugins.worlds import Subject, World
+from kubescene.testing.plugins.worlds import PluginWorld, Subject
 from kubescene.types import JsonObject
 
 CLUSTERS = 2
@@ -165,5 +165,5 @@ def test_a_built_in_plugin_keeps_its_promises(name: str) -> None:
 
 
 def test_the_plugin_that_is_asked_is_the_one_of_the_default_profile() -> None:
-    world = World(subject("InterPodAffinity"), 0)
+    world = PluginWorld(subject("InterPodAffinity"), 0)
     assert type(world.plugin) is BUILT_IN["InterPodAffinity"].plugin

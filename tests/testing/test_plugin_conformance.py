@@ -34,7 +34,7 @@ from kubescene.scheduler import (
 from kubescene.testing import make_pod
 from kubescene.testing.plugins import CHECKS, ConformanceError, PluginConformance, conformance
 from kubescene.testing.plugins import fault_of as found_by
-from kubescene.testing.plugins.worlds import Subject, World
+from kubescene.testing.plugins.worlds import PluginWorld, Subject
 
 NO = Status.unschedulable("no")
 
@@ -440,6 +440,6 @@ def test_what_is_no_plugin_is_refused() -> None:
 
 
 def test_the_same_number_gives_the_same_cluster() -> None:
-    one, two = World(Subject(Counting), 3), World(Subject(Counting), 3)
+    one, two = PluginWorld(Subject(Counting), 3), PluginWorld(Subject(Counting), 3)
     assert one.cluster.export() == two.cluster.export()
-    assert one.cluster.export() != World(Subject(Counting), 4).cluster.export()
+    assert one.cluster.export() != PluginWorld(Subject(Counting), 4).cluster.export()

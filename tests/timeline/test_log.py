@@ -297,3 +297,24 @@ def test_a_run_shows_itself_in_one_line() -> None:
     assert repr(run) == "<Run s: Succeeded, 12 facts, 2 bound>"
     assert len(repr(run.log)) < 120
     assert repr(run.timeline) == "<Timeline of 11 events>"
+
+
+def test_facts_are_given_from_a_position_on() -> None:
+    log = kubescene.run(ScenarioBuilder("s").create(make_node("n")).done()).log
+    assert log.since(1) == [*log][1:]
+    assert log.since(len(log) + 5) == []
+    with pytest.raises(ValueError, match="positions begin at 0"):
+        log.since(-1)
+
+
+def test_a_log_that_is_closed_tells_those_who_want_to_know() -> None:
+    log, heard = TimelineLog(), list[str]()
+
+    def follower(fact: object) -> None:
+        heard.append("fact")
+
+    log.follow(follower, lambda: heard.append("closed"))
+    log.close()
+    log.unfollow(follower)
+    log.close()
+    assert (heard, log.is_closed) == (["closed"], True)

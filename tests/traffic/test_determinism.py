@@ -14,7 +14,7 @@ from kubescene.clock import SECOND, EventQueue, Stream, VirtualClock
 from kubescene.traffic import TrafficResult, run
 from kubescene.traffic.runs import available, objects_of, world_of
 from kubescene.traffic.spec.loading import load_run, spec_of
-from kubescene.traffic.world.worlds import World
+from kubescene.traffic.world.worlds import TrafficWorld
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "traffic" / "step.yaml"
 VARIETY = [
@@ -58,13 +58,13 @@ def test_a_fresh_process_with_another_hash_seed_gives_the_same_bytes(tmp_path: P
     assert digest(TrafficResult.load(tmp_path / "1")) == digest(run(EXAMPLE))
 
 
-def world() -> World:
+def world() -> TrafficWorld:
     spec = load_run(EXAMPLE).spec
     dispatcher: Dispatcher = available(spec)
     return world_of(spec, dispatcher.partition(objects_of(spec)))
 
 
-def played(one: World, pieces: list[int]) -> bytes:
+def played(one: TrafficWorld, pieces: list[int]) -> bytes:
     for instant in pieces:
         one.run_until(instant)
     one.finish(180 * SECOND)

@@ -7,7 +7,7 @@ import pytest
 from kubescene.autoscalers import Autoscaler, EventType, MetricType, Pod
 from kubescene.clock import SECOND
 from kubescene.traffic import TrafficResult, TrafficSpec, run
-from kubescene.traffic.flow.records import Outcome
+from kubescene.traffic.flow.records import RequestOutcome
 from kubescene.traffic.skenario.series import movement_tallies
 from kubescene.traffic.spec.loading import spec_of
 from kubescene.traffic.world.movements import CompletedMovement, MovementLog
@@ -127,7 +127,7 @@ def test_3_4_the_first_request_goes_to_the_second_replica() -> None:
 
 def test_3_4_without_replicas_requests_fail_after_a_nanosecond() -> None:
     result = run(one_request("1s", replicas={"initial": 0}))
-    assert result.requests.outcome.tolist() == [Outcome.REFUSED]
+    assert result.requests.outcome.tolist() == [RequestOutcome.REFUSED]
     assert result.requests.completed.tolist() == [SECOND + 1]
     assert moved(result, "request_failed") == [(SECOND + 1, "request-1")]
 
@@ -137,7 +137,7 @@ def test_3_5_a_request_that_gets_no_cpu_stays_until_its_timeout() -> None:
     traffic = {"pattern": "replay", "replay": {"arrivals": arrivals}}
     request = {"cpuTime": "5s", "ioTime": "0s", "timeout": "3s"}
     result = run(spec(traffic=traffic, request=request))
-    assert result.requests.outcome.tolist() == [Outcome.TIMEOUT] * 2
+    assert result.requests.outcome.tolist() == [RequestOutcome.TIMEOUT] * 2
     assert result.requests.completed.tolist() == [4 * SECOND + 1, 4_001_000_001]
 
 

@@ -15,7 +15,7 @@ from kubescene.autoscalers import (
 )
 from kubescene.autoscalers.dispatcher import Dispatcher
 from kubescene.clock import MILLISECOND, SECOND
-from kubescene.traffic import Outcome, TrafficResult, TrafficSpec, run
+from kubescene.traffic import RequestOutcome, TrafficResult, TrafficSpec, run
 from kubescene.traffic.runs import objects_of, world_of
 from kubescene.traffic.spec.loading import spec_of
 from kubescene.traffic.world.fixed import FixedWorld
@@ -153,7 +153,7 @@ def test_a_run_that_fails_counts_no_cpu_that_draining_replicas_would_have_used()
     asked = arriving("1s", request=request, **FAST)
     result = run(asked, [Failing({0: 1, 4: 0})])
     assert result.end == 6 * SECOND
-    assert result.requests.outcome.tolist() == [Outcome.OPEN]
+    assert result.requests.outcome.tolist() == [RequestOutcome.OPEN]
     assert result.summary.cpu_used_hours == pytest.approx(5 / 3600)
 
 
@@ -164,7 +164,7 @@ def test_requests_that_are_refused_draw_their_routes_too() -> None:
     always = run(spec(replicas=delays, **asked))
     gap = run(spec(replicas=delays, **asked), [Scripted({0: 4, 10: 0, 20: 4})])
     after = always.requests.arrived >= 20 * SECOND
-    assert Outcome.REFUSED in gap.requests.outcome
+    assert RequestOutcome.REFUSED in gap.requests.outcome
     first = int(gap.requests.replica[after].min()) - 1
     assert ((gap.requests.replica - first)[after] == always.requests.replica[after]).all()
 
@@ -181,14 +181,14 @@ def test_10_1_5_zero_delays_are_legal(seconds: int) -> None:
 
 def test_10_1_5_a_timeout_of_nothing_fails_at_once() -> None:
     result = run(arriving("1s", "2s", request={"timeout": "0s"}))
-    assert result.requests.outcome.tolist() == [Outcome.TIMEOUT] * 2
+    assert result.requests.outcome.tolist() == [RequestOutcome.TIMEOUT] * 2
     assert result.requests.completed.tolist() == [SECOND, 2 * SECOND]
 
 
 def test_10_1_6_requests_that_need_nothing_take_no_time() -> None:
     request = {"cpuTime": "0s", "ioTime": "0s", "timeout": "0s"}
     result = run(arriving("1s", "2s", request=request))
-    assert result.requests.outcome.tolist() == [Outcome.OK] * 2
+    assert result.requests.outcome.tolist() == [RequestOutcome.OK] * 2
     assert result.requests.completed.tolist() == [SECOND, 2 * SECOND]
 
 
@@ -208,7 +208,11 @@ def test_10_1_7_who_leaves_speeds_up_those_who_stay() -> None:
 def test_10_1_7_who_times_out_gives_its_cpu_back() -> None:
     request = {"cpuTime": "2500ms", "ioTime": "0s", "timeout": "3s"}
     result = run(arriving("1s", "2s", "4.5s", request=request))
-    assert result.requests.outcome.tolist() == [Outcome.TIMEOUT, Outcome.TIMEOUT, Outcome.OK]
+    assert result.requests.outcome.tolist() == [
+        RequestOutcome.TIMEOUT,
+        RequestOutcome.TIMEOUT,
+        RequestOutcome.OK,
+    ]
     # The last one has the CPU for itself from 5 s on.
     assert result.requests.completed.tolist() == [4 * SECOND, 5 * SECOND, 7_250_000_000]
     assert result.used == 6_250_000_000 * 1000
@@ -291,7 +295,7 @@ def test_10_1_9_a_replica_ends_when_its_last_request_has_left() -> None:
 def test_10_1_9_the_grace_period_ends_what_is_inside(request_: dict[str, str], left: int) -> None:
     replicas = {"gracePeriod": "1.5s"}
     result = run(arriving("1s", request=request_, replicas=replicas, **FAST), [Scripted({0: 0})])
-    assert result.requests.outcome.tolist() == [Outcome.KILLED]
+    assert result.requests.outcome.tolist() == [RequestOutcome.KILLED]
     assert result.requests.completed.tolist() == [left]
     assert moved(result, "finish_terminating") == [(left + SECOND, "replica-1")]
 
@@ -309,7 +313,11 @@ def test_10_1_10_removal_keeps_the_order_of_round_robin() -> None:
 def test_10_1_10_without_replicas_requests_are_refused_and_autoscalers_hear_of_it() -> None:
     plugin = Scripted({0: 0, 4: 1})
     result = run(arriving("1s", "3s", "20s", replicas={"initial": 0}, **FAST), [plugin])
-    assert result.requests.outcome.tolist() == [Outcome.REFUSED, Outcome.REFUSED, Outcome.OK]
+    assert result.requests.outcome.tolist() == [
+        RequestOutcome.REFUSED,
+        RequestOutcome.REFUSED,
+        RequestOutcome.OK,
+    ]
     told = [each.stat[0].value for each in plugin.stats if each.stat[0].pod_name == "RoutingStock"]
     assert told[:3] == [1000, 1000, 0]
 
@@ -372,7 +380,7 @@ def test_sharing_collapses_in_overload_and_a_limit_helps() -> None:
 def test_work_is_conserved() -> None:
     request = {"cpuTime": "20ms", "ioTime": "0s", "timeout": "never", "demand": "constant"}
     result = run(spec(traffic=steady(40), request=request))
-    done = int((result.requests.outcome == Outcome.OK).sum())
+    done = int((result.requests.outcome == RequestOutcome.OK).sum())
     inside = result.requests.count - done
     demand = 20 * MILLISECOND * 1000
     assert done * demand <= result.used * (1 + 1e-6)
@@ -407,11 +415,13 @@ def test_littles_law_holds_for_what_was_sampled(routing: str, demand: str) -> No
 def test_a_request_that_takes_exactly_its_timeout_succeeds(mode: str) -> None:
     request = {"cpuTime": "0s", "ioTime": "200ms", "timeout": "200ms"}
     result = run(arriving("1s", request=request, mode=mode))
-    assert result.requests.outcome.tolist() == [Outcome.OK]
+    assert result.requests.outcome.tolist() == [RequestOutcome.OK]
 
 
-@pytest.mark.parametrize(("io", "outcome"), [("500ms", Outcome.OPEN), ("499ms", Outcome.OK)])
-def test_who_would_leave_at_the_very_end_is_open(io: str, outcome: Outcome) -> None:
+@pytest.mark.parametrize(
+    ("io", "outcome"), [("500ms", RequestOutcome.OPEN), ("499ms", RequestOutcome.OK)]
+)
+def test_who_would_leave_at_the_very_end_is_open(io: str, outcome: RequestOutcome) -> None:
     request = {"cpuTime": "500ms", "ioTime": io}
     assert run(arriving("59s", request=request)).requests.outcome.tolist() == [outcome]
 
@@ -419,7 +429,7 @@ def test_who_would_leave_at_the_very_end_is_open(io: str, outcome: Outcome) -> N
 def test_who_drains_past_the_end_is_open_and_not_killed() -> None:
     request = {"cpuTime": "10s", "ioTime": "0s"}
     result = run(arriving("57s", request=request, **FAST), [Scripted({0: 1, 58: 0})])
-    assert result.requests.outcome.tolist() == [Outcome.OPEN]
+    assert result.requests.outcome.tolist() == [RequestOutcome.OPEN]
     assert result.used == 3 * SECOND * 1000
 
 

@@ -16,7 +16,7 @@ from kubescene.autoscalers import (
 from kubescene.autoscalers.dispatcher import Dispatcher
 from kubescene.clock import SECOND
 from kubescene.traffic import TrafficResult, run
-from kubescene.traffic.flow.records import Outcome
+from kubescene.traffic.flow.records import RequestOutcome
 from kubescene.traffic.runs import objects_of, world_of
 from kubescene.traffic.spec.loading import run_of
 from traffic.stubs import Scripted, cpu_between
@@ -43,19 +43,19 @@ def document(arrivals: list[float], memory: dict[str, str] | None = None, **spec
     }
 
 
-def outcomes(result: TrafficResult) -> list[Outcome]:
-    return [Outcome(each) for each in result.requests.outcome.tolist()]
+def outcomes(result: TrafficResult) -> list[RequestOutcome]:
+    return [RequestOutcome(each) for each in result.requests.outcome.tolist()]
 
 
 def test_as_many_as_fit_are_no_kill() -> None:
     result = run(document([1, 2, 3]))
-    assert outcomes(result) == [Outcome.OPEN] * 3
+    assert outcomes(result) == [RequestOutcome.OPEN] * 3
     assert result.summary.oom_kills == 0
 
 
 def test_one_more_kills_the_replica_with_all_that_is_inside() -> None:
     result = run(document([1, 2, 3, 4]))
-    assert outcomes(result) == [Outcome.KILLED] * 4
+    assert outcomes(result) == [RequestOutcome.KILLED] * 4
     assert result.requests.completed.tolist() == [4 * SECOND + 1] * 4
     assert (result.summary.oom_kills, result.summary.killed) == (1, 4)
     assert [(each.time, each.launching, each.active) for each in result.counts] == [
@@ -69,7 +69,11 @@ def test_one_more_kills_the_replica_with_all_that_is_inside() -> None:
 
 def test_while_it_starts_again_nobody_is_there() -> None:
     result = run(document([1, 2, 3, 4, 5, 8, 10]))
-    assert outcomes(result)[4:] == [Outcome.REFUSED, Outcome.REFUSED, Outcome.OPEN]
+    assert outcomes(result)[4:] == [
+        RequestOutcome.REFUSED,
+        RequestOutcome.REFUSED,
+        RequestOutcome.OPEN,
+    ]
 
 
 def test_those_that_only_wait_hold_memory_too() -> None:
@@ -143,7 +147,7 @@ def test_a_replica_holds_more_than_it_can_only_when_it_is_killed(routing: str) -
         assert inside <= room + 1
         if inside > room:
             kills += 1
-            assert (completed, columns.outcome[row]) == (arrived + 1, Outcome.KILLED)
+            assert (completed, columns.outcome[row]) == (arrived + 1, RequestOutcome.KILLED)
     assert kills == result.summary.oom_kills > 2
 
 

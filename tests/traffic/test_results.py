@@ -15,7 +15,14 @@ from kubescene.clock import MINUTE, SECOND
 from kubescene.errors import TrafficError
 from kubescene.reports.plots import axis, highest, plot
 from kubescene.reports.traffic import print_result
-from kubescene.traffic import Decision, Outcome, ReplicaCount, ReplicaRecord, TrafficResult, run
+from kubescene.traffic import (
+    AutoscalerDecision,
+    ReplicaCount,
+    ReplicaRecord,
+    RequestOutcome,
+    TrafficResult,
+    run,
+)
 from kubescene.traffic.flow.records import RequestColumns
 from kubescene.traffic.measures import (
     lifetime,
@@ -65,7 +72,7 @@ def arriving(*instants: str, **fields: object) -> TrafficSpec:
     return spec(traffic=traffic, **fields)
 
 
-def columns(*rows: tuple[int, int, Outcome]) -> RequestColumns:
+def columns(*rows: tuple[int, int, RequestOutcome]) -> RequestColumns:
     made = RequestColumns()
     made.append(np.array([row[0] for row in rows], dtype=np.int64))
     made.completed[:] = [row[1] for row in rows]
@@ -74,8 +81,8 @@ def columns(*rows: tuple[int, int, Outcome]) -> RequestColumns:
     return made
 
 
-def decision(time: int, before: int, after: int) -> Decision:
-    return Decision(time=time, autoscaler="x", before=before, after=after)
+def decision(time: int, before: int, after: int) -> AutoscalerDecision:
+    return AutoscalerDecision(time=time, autoscaler="x", before=before, after=after)
 
 
 def test_percentiles_are_of_the_nearest_rank() -> None:
@@ -97,13 +104,17 @@ def test_a_summary_by_hand() -> None:
 
 
 def test_a_minute_is_missed_if_too_few_are_fast_enough() -> None:
-    good, slow, failed = (0, SECOND, Outcome.OK), (0, 2 * SECOND, Outcome.OK), Outcome.TIMEOUT
+    good, slow, failed = (
+        (0, SECOND, RequestOutcome.OK),
+        (0, 2 * SECOND, RequestOutcome.OK),
+        RequestOutcome.TIMEOUT,
+    )
     late = (MINUTE, MINUTE + 1, failed)
     objective = Objective(response_time=Duration(SECOND), percentile=50)
     assert slo_minutes(columns(good, slow), objective) == (1, 0)
     assert slo_minutes(columns(good, slow, slow), objective) == (1, 1)
     assert slo_minutes(columns(good, late), objective) == (2, 1)
-    assert slo_minutes(columns((0, SECOND, Outcome.OPEN)), objective) == (0, 0)
+    assert slo_minutes(columns((0, SECOND, RequestOutcome.OPEN)), objective) == (0, 0)
 
 
 def test_turns_are_changes_of_direction() -> None:

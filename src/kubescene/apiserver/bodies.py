@@ -39,9 +39,9 @@ async def aside(read: Callable[[bytes], T], data: bytes) -> T:
     return await asyncio.to_thread(read, data) if len(data) > LARGE else read(data)
 
 
-async def read_body(request: Request, limit: int) -> Body:
+async def read_body(request: Request, limit: int, option: str = "") -> Body:
     """The body of a request, of any type that is understood."""
-    data, content_type = await request.body(limit), request.header(b"content-type")
+    data, content_type = await request.body(limit, option), request.header(b"content-type")
     return await aside(lambda data: decode_body(data, content_type), data)
 
 

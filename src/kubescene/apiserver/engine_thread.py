@@ -26,7 +26,6 @@ from kubescene.cluster import Cluster
 from kubescene.control import LivelockError, ServingCrank
 from kubescene.errors import ConflictError
 from kubescene.scheduler import SchedulerOptions
-from kubescene.scheduler.extenders.background import in_background
 
 T = TypeVar("T")
 
@@ -143,7 +142,7 @@ class EngineThread:
         self.cluster = cluster
         # Extenders may call back: this thread must not wait for them.
         if cluster.scheduler_is_configurable:
-            cluster.configure_scheduler(in_background(cluster.own_options.scheduler))
+            cluster.configure_scheduler(cluster.own_options.scheduler.in_background())
         self._director = director or Nobody()
         self._with_controllers = controllers
         self._commands: SimpleQueue[Command | None] = SimpleQueue()
@@ -205,7 +204,9 @@ class EngineThread:
             raise EngineStoppedError(SHUTTING_DOWN)
         return await future
 
-    async def submit_moments(self, begin: Callable[[], Iterator[object]]) -> None:
+    async def submit_moments(
+        self, begin: Callable[[], Iterator[object]], *, freezes: bool = True
+    ) -> None:
         """Play what ``begin`` returns, and give this coroutine its end."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[None] = loop.create_future()
@@ -216,7 +217,7 @@ class EngineThread:
             else:
                 _answer(loop, _fail, future, error)
 
-        await self.submit(lambda: self.play(_begun(begin), ended))
+        await self.submit(lambda: self.play(_begun(begin), ended, freezes=freezes))
         await future
 
     def post(self, command: Callable[[], None]) -> None:
@@ -264,18 +265,20 @@ class EngineThread:
         self,
         moments: Iterator[object],
         ended: Callable[[Exception | None], None] | None = None,
+        *,
+        freezes: bool = True,
     ) -> None:
         """Work through ``moments`` from now on, commands coming in between any two. A command.
 
         While they last nobody else turns the controllers: whoever makes the moments does. When they
-        are over the world is left as it is until the next command, and ``ended`` is told how they
-        ended, also if the thread ends before the first of them.
+        are over the world is left as it is until the next command, unless it ``freezes`` not; and
+        ``ended`` is told how they ended, also if the thread ends before the first of them.
         """
         self._director.free_world()
         if self._played is not None:
             raise ConflictError("something is being played already: wait for its end")
         self._start_controllers()
-        self._played = Played(moments, ended, freezes=True)
+        self._played = Played(moments, ended, freezes=freezes)
 
     @property
     def is_over(self) -> bool:

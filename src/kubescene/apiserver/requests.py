@@ -18,6 +18,8 @@ Receive: TypeAlias = Callable[[], Awaitable[Message]]
 Send: TypeAlias = Callable[[Message], Awaitable[None]]
 App: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 
+MAX_BODY = "--max-body"
+"""The option that says another limit than this."""
 DEFAULT_MAX_BODY = 3 * 1024 * 1024
 """kube-apiserver's limit for request bodies, in bytes."""
 
@@ -121,11 +123,19 @@ class Request:
             return False
         return self.query.get("pretty", "").lower() in ("1", "t", "true")
 
-    async def body(self, limit: int) -> bytes:
-        """The whole body; 413 once it is longer than ``limit`` bytes. May be asked for again."""
+    async def body(self, limit: int, option: str = "") -> bytes:
+        """The whole body; 413 once it is longer than ``limit`` bytes. May be asked for again.
+
+        ``option`` of the server raises the limit.
+        """
         if self._body is None:
-            self._body = await self._read(limit)
+            self._body = await self._read(limit, option)
         return self._body
+
+    @property
+    def size(self) -> int:
+        """Of the body, as far as it has been asked for."""
+        return len(self._body or b"")
 
     @property
     def resource(self) -> "Target":
@@ -141,10 +151,10 @@ class Request:
         while self.afterwards:
             self.afterwards.pop()()
 
-    async def _read(self, limit: int) -> bytes:
+    async def _read(self, limit: int, option: str) -> bytes:
         announced = self.header(b"content-length")
         if announced.isdigit() and int(announced) > limit:
-            raise too_large(limit)
+            raise too_large(limit, option)
         chunks, size = [], 0
         while True:
             message = await self.receive()
@@ -153,11 +163,12 @@ class Request:
             chunk = message.get("body", b"")
             size += len(chunk)
             if size > limit:
-                raise too_large(limit)
+                raise too_large(limit, option)
             chunks.append(chunk)
             if not message.get("more_body"):
                 return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
 
-def too_large(limit: int) -> RequestTooLargeError:
-    return RequestTooLargeError(f"Request entity too large: limit is {limit}")
+def too_large(limit: int, option: str = "") -> RequestTooLargeError:
+    remedy = f" (kubescene serve {option} raises it)" if option else ""
+    return RequestTooLargeError(f"Request entity too large: limit is {limit}{remedy}")

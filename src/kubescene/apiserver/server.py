@@ -26,9 +26,10 @@ from kubescene.apiserver.requests import DEFAULT_MAX_BODY
 from kubescene.apiserver.traffic.pages import TrafficPages
 from kubescene.clock import WallClock
 from kubescene.cluster import Cluster, ClusterOptions
-from kubescene.garbage import keep_what_exists
+from kubescene.garbage import serving, tidy
 from kubescene.live import LiveScenarios
 from kubescene.outside.stage import OutsideStage
+from kubescene.runs.catalogue import Runs
 from kubescene.scenario.phases import ResultsStrategy
 from kubescene.struct_types import build_all
 
@@ -111,9 +112,19 @@ class _Uvicorn(uvicorn.Server):
         self.listening.set()
         if self._warm:
             self.warming.watch()
+        self._tidy_when_quiet(-1)
+
+    def _tidy_when_quiet(self, seen: int) -> None:
+        """Look for garbage in all that there is, while nobody asks and nothing is played."""
+        requests = self.requests()
+        if requests == seen and not self._app.engine.is_playing:
+            tidy()
+        asyncio.get_running_loop().call_later(QUIET_S, self._tidy_when_quiet, requests)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._app.streams.close()
+        self._app.turnstile.close()
+        self._app.timelines.close()
         self._app.traffic.stop()
         await super().shutdown(sockets=sockets)
 
@@ -141,8 +152,13 @@ class Server:
             # A scenario may have the world's clock for itself; the server goes on meanwhile.
             clocks.server = WallClock()
         self.stage = OutsideStage(self.cluster)
+        folder = None if traffic is None else traffic.folder
         self.scenarios = LiveScenarios(
-            self.cluster, results, allow_extenders=allow_extenders, stage=self.stage
+            self.cluster,
+            results,
+            allow_extenders=allow_extenders,
+            stage=self.stage,
+            catalogue=None if folder is None else Runs(folder),
         )
         self.stage.is_playing = self.scenarios.is_playing
         self.engine = EngineThread(self.cluster, controllers=controllers, director=self.scenarios)
@@ -173,15 +189,15 @@ class Server:
         self.engine.start()
         interval = sys.getswitchinterval()
         sys.setswitchinterval(SWITCH_INTERVAL_S)
-        keep_what_exists()
         try:
-            with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+            with serving(), asyncio.Runner(loop_factory=_loop_factory()) as runner:
                 runner.run(self._uvicorn.serve(sockets=[self._socket]))
         finally:
             sys.setswitchinterval(interval)
             self._uvicorn.warming.join()
             self.app.traffic.close()
             self._stop_engine()
+            self.scenarios.close()
             self._socket.close()
 
     def _stop_engine(self) -> None:

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from functools import partial
 
 from kubescene.apiserver import bodies
-from kubescene.apiserver.engine_thread import EngineThread
+from kubescene.apiserver.engine_thread import SHUTTING_DOWN, EngineStoppedError, EngineThread
 from kubescene.apiserver.kubernetes.paths import Target, verb_of
-from kubescene.apiserver.requests import ClientGoneError, Request
+from kubescene.apiserver.requests import MAX_BODY, ClientGoneError, Request
 from kubescene.apiserver.responses import Response, json_response
 from kubescene.clock import WallClock
 from kubescene.errors import ApiError
@@ -34,15 +34,28 @@ class Turnstile:
         self._max_body = max_body
         self._clock = WallClock()
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._waiting: set[asyncio.Future[Reply | None]] = set()
+        self._is_closed = False
         stage.errand = self._after_what_is_in_hand
+
+    def close(self) -> None:
+        """On the loop: whoever waits hears that the server is going away."""
+        self._is_closed = True
+        for future in list(self._waiting):
+            if not future.done():
+                future.set_exception(EngineStoppedError(SHUTTING_DOWN))
+
+    @property
+    def is_set(self) -> bool:
+        """Whether a scenario has called anybody who would have to wait."""
+        return bool(self._stage.called)
 
     async def admit(self, request: Request) -> Response | None:
         """Wait for the turn of the program that speaks; an answer, if the gate has one itself.
 
         Only what is asked of resources waits, and only of those whom a scenario has called.
         """
-        called, target = self._stage.called, request.target
-        program = called.get(request.actor.name) if called else None
+        program, target = self._stage.called.get(request.actor.name), request.target
         if program is None or target is None:
             return None
         return await self._admit(program, target, request)
@@ -52,7 +65,7 @@ class Turnstile:
         program.entered += 1
         request.actor = program.actor
         try:
-            asked = asked_of(target, request, await request.body(self._max_body))
+            asked = asked_of(target, request, await request.body(self._max_body, MAX_BODY))
             treatment = treatment_of(asked)
             if treatment is Treatment.PASS:
                 return None
@@ -87,8 +100,12 @@ class Turnstile:
         self, program: Program, asked: Asked, arrive: Callable[[Held], None], request: Request
     ) -> tuple[Held, "asyncio.Future[Reply | None]"]:
         """Tell the engine that a request is there."""
+        if self._is_closed:
+            raise EngineStoppedError(SHUTTING_DOWN)
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Reply | None] = loop.create_future()
+        self._waiting.add(future)
+        future.add_done_callback(self._waiting.discard)
         held = Held(asked, partial(_settle, loop, future), product_of(request))
         self._engine.post(partial(arrive, held))
         return held, future

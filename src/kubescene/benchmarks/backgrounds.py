@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from kubescene.api.copies import own_copy
 from kubescene.api.options import DeleteOptions
 from kubescene.api.records import Record
-from kubescene.benchmarks.stage import Stage
+from kubescene.benchmarks.stage import ReplayStage
 from kubescene.client.interfaces import ObjectRef
 from kubescene.clock import MILLISECOND, SECOND
 from kubescene.errors import NotFoundError, WorkloadError
@@ -21,7 +21,7 @@ class Churn:
 
     def __init__(
         self,
-        stage: Stage,
+        stage: ReplayStage,
         templates: Sequence[JsonObject],
         *,
         mode: str,
@@ -80,7 +80,7 @@ class Churn:
 class Deletions:
     """Deletes pods at a rate."""
 
-    def __init__(self, stage: Stage, pods: Sequence[Record], per_second: int) -> None:
+    def __init__(self, stage: ReplayStage, pods: Sequence[Record], per_second: int) -> None:
         self._stage = stage
         self._pods = list(reversed(pods))
         self._interval = SECOND // per_second

@@ -5,7 +5,7 @@ from fnmatch import fnmatchcase
 
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.benchmarks.operations import Operation
-from kubescene.benchmarks.stage import NODES, Stage
+from kubescene.benchmarks.stage import NODES, ReplayStage
 from kubescene.client.interfaces import ObjectRef
 from kubescene.errors import WorkloadError
 from kubescene.types import JsonObject
@@ -14,7 +14,7 @@ RESOURCE_CLAIM = GroupVersionKind("resource.k8s.io", "v1", "ResourceClaim")
 RESOURCE_SLICE = GroupVersionKind("resource.k8s.io", "v1", "ResourceSlice")
 
 
-def create_driver(stage: Stage, operation: Operation) -> None:
+def create_driver(stage: ReplayStage, operation: Operation) -> None:
     """One slice for every node whose name matches, with so many devices."""
     driver, devices = operation.get("driverName"), operation.get("maxClaimsPerNode")
     names = [record.name for record in stage.cluster.store.list(NODES, "")]
@@ -48,7 +48,7 @@ def _device(number: int) -> JsonObject:
     return {"name": f"instance-{number}", "attributes": attributes, "capacity": capacity}
 
 
-def allocate_claims(stage: Stage, operation: Operation) -> None:
+def allocate_claims(stage: ReplayStage, operation: Operation) -> None:
     """Give every claim of a namespace a device, on nodes by chance."""
     free = list(_free_devices(stage))
     chance = stage.cluster.streams.stream("scheduler-perf/claims")
@@ -65,7 +65,7 @@ def allocate_claims(stage: Stage, operation: Operation) -> None:
         stage.client.patch(ref, {"status": {"allocation": allocation}}, subresource="status")
 
 
-def _free_devices(stage: Stage) -> Iterator[tuple[str, str, str, str]]:
+def _free_devices(stage: ReplayStage) -> Iterator[tuple[str, str, str, str]]:
     """Driver, pool, device and node of every device that nobody has."""
     taken = {
         (each["driver"], each["pool"], each["device"])

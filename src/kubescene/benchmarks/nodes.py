@@ -3,7 +3,7 @@
 from kubescene.api.copies import own_copy
 from kubescene.api.kinds import NODE
 from kubescene.benchmarks.operations import Operation
-from kubescene.benchmarks.stage import NODES, Stage
+from kubescene.benchmarks.stage import NODES, ReplayStage
 from kubescene.benchmarks.templates import Template
 from kubescene.client.interfaces import ObjectRef
 from kubescene.errors import WorkloadError
@@ -24,7 +24,7 @@ HOSTNAME = "kubernetes.io/hostname"
 MIGRATED = "storage.alpha.kubernetes.io/migrated-plugins"
 
 
-def create_nodes(stage: Stage, operation: Operation, template: Template | None) -> int:
+def create_nodes(stage: ReplayStage, operation: Operation, template: Template | None) -> int:
     """Create them one by one; then all nodes are read back in order of their names, and the next
     ones of them are changed as a strategy says. Returns how many there are.
     """
@@ -40,7 +40,7 @@ def create_nodes(stage: Stage, operation: Operation, template: Template | None) 
     return count
 
 
-def _node(stage: Stage, body: JsonObject, prefix: str) -> JsonObject:
+def _node(stage: ReplayStage, body: JsonObject, prefix: str) -> JsonObject:
     node: JsonObject = own_copy(body)
     metadata = node.setdefault("metadata", {})
     name = metadata["name"] = stage.name_for(metadata, prefix)
@@ -51,7 +51,7 @@ def _node(stage: Stage, body: JsonObject, prefix: str) -> JsonObject:
     return node
 
 
-def _change(stage: Stage, operation: Operation, name: str, index: int) -> None:
+def _change(stage: ReplayStage, operation: Operation, name: str, index: int) -> None:
     if strategy := operation.get("labelNodePrepareStrategy"):
         values = strategy.get("labelValues") or [strategy.get("labelValue", "")]
         _label(stage, name, _key(strategy), values[index % len(values)])
@@ -68,11 +68,11 @@ def _key(strategy: JsonObject) -> str:
     return key
 
 
-def _label(stage: Stage, name: str, key: str, value: str) -> None:
+def _label(stage: ReplayStage, name: str, key: str, value: str) -> None:
     stage.client.patch(ObjectRef(NODE, name), {"metadata": {"labels": {key: value}}})
 
 
-def _offer(stage: Stage, name: str, strategy: JsonObject) -> None:
+def _offer(stage: ReplayStage, name: str, strategy: JsonObject) -> None:
     """More resources, and the limits of storage drivers."""
     offered = strategy.get("nodeAllocatable") or {}
     patch = {"status": {"capacity": offered, "allocatable": offered}}

@@ -6,7 +6,7 @@ from typing import Any
 from kubescene.api.copies import own_copy
 from kubescene.api.records.templates import Blueprint, ClaimingBlueprint
 from kubescene.benchmarks.operations import Operation
-from kubescene.benchmarks.stage import CREATED_PER_S, Stage
+from kubescene.benchmarks.stage import CREATED_PER_S, ReplayStage
 from kubescene.benchmarks.templates import Template
 from kubescene.clock import SECOND, parse_duration
 from kubescene.errors import WorkloadError
@@ -36,7 +36,7 @@ class PodMaker:
 
     def __init__(
         self,
-        stage: Stage,
+        stage: ReplayStage,
         operation: Operation,
         template: Template | None,
         volumes: tuple[Template, Template] | None,
@@ -129,7 +129,7 @@ class PodMaker:
         self._stage.create(volume)
 
 
-def create_pods(stage: Stage, maker: PodMaker, operation: Operation) -> None:
+def create_pods(stage: ReplayStage, maker: PodMaker, operation: Operation) -> None:
     """createPods: create them, and wait until they have nodes."""
     if operation.get("collectMetrics") and operation.get("skipWaitToCompletion"):
         raise WorkloadError("collectMetrics and skipWaitToCompletion exclude each other")
@@ -148,7 +148,7 @@ def create_pods(stage: Stage, maker: PodMaker, operation: Operation) -> None:
         stage.stop_collecting()
 
 
-def wait_for_nodes(stage: Stage, namespace: str, count: int) -> None:
+def wait_for_nodes(stage: ReplayStage, namespace: str, count: int) -> None:
     def bound() -> int:
         return sum(1 for each in stage.pods(namespace) if each.node)
 
@@ -158,7 +158,7 @@ def wait_for_nodes(stage: Stage, namespace: str, count: int) -> None:
     stage.wait(lambda: bound() >= count, complaint)
 
 
-def _create_all(stage: Stage, maker: PodMaker) -> None:
+def _create_all(stage: ReplayStage, maker: PodMaker) -> None:
     """At once if nothing else goes on; otherwise time passes meanwhile."""
     if not stage.is_busy:
         maker.create(maker.count)
@@ -173,7 +173,7 @@ def _chunks(count: int) -> Iterator[int]:
         yield min(_CHUNK, count - made)
 
 
-def _keep_steady(stage: Stage, maker: PodMaker, operation: Operation) -> None:
+def _keep_steady(stage: ReplayStage, maker: PodMaker, operation: Operation) -> None:
     """Delete all pods as soon as they have nodes, and create others, until the time is over."""
     end = stage.now + parse_duration(operation.get("duration") or "0s")
     scheduled = 0

@@ -12,7 +12,7 @@ from kubescene.benchmarks.measuring import WorkloadResult, begin, peak_mb
 from kubescene.benchmarks.nodes import create_nodes
 from kubescene.benchmarks.operations import OpCode, Operation
 from kubescene.benchmarks.pods import PodMaker, create_pods
-from kubescene.benchmarks.stage import Stage
+from kubescene.benchmarks.stage import ReplayStage
 from kubescene.benchmarks.templates import Template
 from kubescene.benchmarks.workloads import Workload
 from kubescene.client.interfaces import ObjectRef
@@ -38,7 +38,7 @@ def replay(workload: Workload, *onlookers: Instrument) -> WorkloadResult:
     result.not_replayed.extend(refused)
     watch = begin()
     with rare_collections():
-        stage = Stage(_scheduler(workload, gates), *onlookers)
+        stage = ReplayStage(_scheduler(workload, gates), *onlookers)
         began = stage.now
         player = _Player(workload, stage, result)
         for operation in workload.operations:
@@ -77,7 +77,7 @@ def _scheduler(workload: Workload, gates: FeatureGates) -> SchedulerOptions:
 class _Player:
     """The operations of one workload."""
 
-    def __init__(self, workload: Workload, stage: Stage, result: WorkloadResult) -> None:
+    def __init__(self, workload: Workload, stage: ReplayStage, result: WorkloadResult) -> None:
         self._workload = workload
         self._stage = stage
         self._result = result

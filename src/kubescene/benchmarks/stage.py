@@ -79,7 +79,7 @@ class Collecting(Instrument):
         return Measurement(self.name, self.pods, wall_s, cpu_s)
 
 
-class Stage:
+class ReplayStage:
     """A cluster, what goes on in its background, and what is measured."""
 
     def __init__(self, scheduler: SchedulerOptions, *onlookers: Instrument) -> None:

@@ -1,13 +1,14 @@
 """Compiled expressions."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
 from typing import Any
 
 from kubescene.cel.checking import TYPE_NAMES, Checker
 from kubescene.cel.extensions import EXTENSIONS
 from kubescene.cel.functions import together
 from kubescene.cel.kubernetes import KUBERNETES
-from kubescene.cel.nodes import Meter, Node, Scope
+from kubescene.cel.nodes import Element, Index, Literal, Meter, Name, Node, Scope
 from kubescene.cel.parsing import parse
 from kubescene.cel.standard import STANDARD
 from kubescene.cel.types import Type
@@ -56,3 +57,24 @@ def compile_expression(source: str, names: Mapping[str, Type]) -> Program:
     checker = Checker(source, _FUNCTIONS, _METHODS)
     result = checker.type_of(root, names)
     return Program(source, root, result, frozenset(checker.used.intersection(names)))
+
+
+def keys_of(program: Program, name: str) -> Iterator[tuple[int, str]]:
+    """The texts by which ``name`` is indexed (``name["key"]``), each with its place."""
+    for node in parts_of(program.root):
+        if isinstance(node, Index) and isinstance(node.operand, Name):
+            key = node.key
+            if node.operand.name == name and isinstance(key, Literal) and type(key.value) is str:
+                yield key.offset, key.value
+
+
+def parts_of(part: object) -> Iterator[Node]:
+    """An expression and everything in it."""
+    if isinstance(part, Node):
+        yield part
+    if isinstance(part, Node | Element):
+        for each in fields(part):
+            yield from parts_of(getattr(part, each.name))
+    elif isinstance(part, tuple):
+        for each in part:
+            yield from parts_of(each)

@@ -18,21 +18,48 @@ program, never from a scenario or a request.
 from collections.abc import Iterable, Sequence
 from functools import partial
 from importlib import import_module
+from traceback import extract_tb
 from typing import Any
 
 from kubescene.api.records.changes import Change
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.client import Reader
-from kubescene.control.loops import ControllerContext
-from kubescene.controllers.guarding import GuardedReconciler
-from kubescene.controllers.late_watching import LateReconcilerController
-from kubescene.controllers.reconcile import ObjectKey, Plan, Write
+from kubescene.control.loops import ControllerContext, Progress
+from kubescene.controllers.reconcile import ObjectKey, Plan, Reconciler, Write
 from kubescene.controllers.registrations import Registration
-from kubescene.errors import ApiError, ConfigurationError
+from kubescene.controllers.runtime import ReconcilerController
+from kubescene.errors import ApiError, ConfigurationError, ControllerError, KubesceneError
 from kubescene.installed import offered
 from kubescene.types import JsonObject
 
 ENTRY_POINTS = "kubescene.controllers"
+
+DEFINITION = GroupVersionKind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
+
+
+class LateReconcilerController(ReconcilerController):
+    """Watches those of its kinds that exist, and the others from their definition on."""
+
+    def __init__(self, reconciler: Reconciler, context: ControllerContext) -> None:
+        self._missing = [kind for kind in reconciler.kinds if kind not in context.scheme]
+        super().__init__(reconciler, context)
+        if self._missing:
+            context.client.watch(DEFINITION, self._defined, quiet=True)
+
+    def run_once(self) -> Progress:
+        # Not where the definition is told of: who is being told does not look yet.
+        for kind in [kind for kind in self._missing if kind in self._context.scheme]:
+            self._missing.remove(kind)
+            self._client.watch(kind, self._changed, quiet=True)
+        return super().run_once()
+
+    def _watched(self, kinds: Sequence[GroupVersionKind]) -> list[GroupVersionKind]:
+        return [kind for kind in kinds if kind not in self._missing]
+
+    def _defined(self, change: Change) -> None:
+        del change
+        if self._missing:
+            self._context.wake()
 
 
 class ObjectReconciler:
@@ -134,3 +161,54 @@ def import_controller(reference: str) -> type:
 def installed_controllers() -> list[type]:
     """Those that installed packages bring, in the order of their entry points' names."""
     return [import_controller(point.value) for point in offered(ENTRY_POINTS)]
+
+
+class GuardedReconciler:
+    """The same reconciler; whatever it raises by accident becomes a `ControllerError`."""
+
+    def __init__(self, reconciler: Reconciler) -> None:
+        self._reconciler = reconciler
+        self.name = reconciler.name
+
+    @property
+    def kinds(self) -> Sequence[GroupVersionKind]:
+        return self._reconciler.kinds
+
+    def observe(self, change: Change) -> Iterable[ObjectKey]:
+        try:
+            return tuple(self._reconciler.observe(change))
+        except Exception as error:
+            raise self._told(error, "observe", change.record.name) from error
+
+    def reconcile(self, key: ObjectKey, reader: Reader, now: int) -> Plan:
+        try:
+            plan: object = self._reconciler.reconcile(key, reader, now)
+        except Exception as error:
+            raise self._told(error, "reconcile", key.name) from error
+        return self._checked(plan, "reconcile")
+
+    def refused(self, key: ObjectKey, write: Write, error: ApiError, reader: Reader) -> Plan:
+        try:
+            plan: object = self._reconciler.refused(key, write, error, reader)
+        except ApiError:
+            raise
+        except Exception as other:
+            raise self._told(other, "refused", key.name) from other
+        return self._checked(plan, "refused")
+
+    def _checked(self, plan: object, method: str) -> Plan:
+        if isinstance(plan, Plan):
+            return plan
+        raise ControllerError(
+            f"{method} returned {type(plan).__name__}, not a Plan", controller=self.name
+        )
+
+    def _told(self, error: Exception, method: str, name: str) -> KubesceneError:
+        if isinstance(error, KubesceneError):
+            return error
+        frame = extract_tb(error.__traceback__)[-1]
+        return ControllerError(
+            f"{method} of {name!r} raised {type(error).__name__}: {error} "
+            f"({frame.filename}, line {frame.lineno})",
+            controller=self.name,
+        )

@@ -1,6 +1,7 @@
 """Runs a reconciler as a control loop: watches fill the queue, `run_once` handles one key."""
 
-from collections.abc import Sequence
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
 
 from kubescene.api.records import Record
 from kubescene.api.records.changes import Change
@@ -21,7 +22,6 @@ from kubescene.controllers.reconcile import (
     Update,
     Write,
 )
-from kubescene.controllers.workqueue import WorkQueue
 from kubescene.errors import ApiError
 
 
@@ -141,3 +141,28 @@ def make(write: Write, client: Client) -> Record:
             return client.evict(pod, options=deletion)
         case Delete(ref, deletion):
             return client.delete(ref, options=deletion)
+
+
+class WorkQueue:
+    """First in, first out, deduplicated. A key that comes again while it waits keeps its place."""
+
+    __slots__ = ("waiting",)
+
+    def __init__(self) -> None:
+        # A plain dict would walk over the holes of all keys taken before.
+        self.waiting: OrderedDict[ObjectKey, None] = OrderedDict()
+
+    def add(self, key: ObjectKey) -> None:
+        self.waiting.setdefault(key)
+
+    def pop(self) -> ObjectKey:
+        """The key that waits longest; KeyError if none does."""
+        if not self.waiting:
+            raise KeyError("no key is waiting")
+        return self.waiting.popitem(last=False)[0]
+
+    def __len__(self) -> int:
+        return len(self.waiting)
+
+    def __iter__(self) -> Iterator[ObjectKey]:
+        return iter(self.waiting)

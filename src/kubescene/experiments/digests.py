@@ -34,7 +34,7 @@ def digest_of(job: RunJob) -> str:
 
 def described(job: RunJob) -> JsonObject:
     request = job.request
-    own = {"measures": [_code(each) for each in request.measures]} if request.measures else {}
+    own = {"measures": [code_of(each) for each in request.measures]} if request.measures else {}
     return own | {
         "format": FORMAT,
         "version": __version__,
@@ -43,8 +43,8 @@ def described(job: RunJob) -> JsonObject:
         "seed": request.seed,
         "strict": request.strict,
         "scheduler": _scheduler(request.scheduler),
-        "controllers": {name: _code(made) for name, made in sorted(request.controllers.items())},
-        "reconcilers": [_code(each) for each in request.reconcilers],
+        "controllers": {name: code_of(made) for name, made in sorted(request.controllers.items())},
+        "reconcilers": [code_of(each) for each in request.reconcilers],
         "prices": None if job.prices is None else msgspec.to_builtins(job.prices),
     }
 
@@ -57,19 +57,23 @@ def _scheduler(options: SchedulerOptions) -> JsonObject:
     return {
         "configuration": configuration.describe(options),
         "is_given": options.configuration is not None,
-        "plugins": {name: _code(made) for name, made in sorted(options.plugins.items())},
+        "plugins": {name: code_of(made) for name, made in sorted(options.plugins.items())},
         "added": list(options.added),
         "gates": [list(each) for each in options.feature_gates.given],
         "plugin_errors": str(options.plugin_errors),
         "annotations": options.annotations,
-        "caller": None if options.extender_caller is None else _code(type(options.extender_caller)),
+        "caller": None
+        if options.extender_caller is None
+        else code_of(type(options.extender_caller)),
     }
 
 
-def _code(made: Any) -> list[str]:
+def code_of(made: Any) -> list[str]:
     """The name of a class or function, and the bytes of its module."""
     if isinstance(made, partial):
-        inner = [text for each in (made.func, *made.args) if callable(each) for text in _code(each)]
+        inner = [
+            text for each in (made.func, *made.args) if callable(each) for text in code_of(each)
+        ]
         return ["partial", *inner, repr(sorted(made.keywords.items()))]
     owner = made if hasattr(made, "__qualname__") else type(made)
     return [f"{owner.__module__}:{owner.__qualname__}", _of_module(owner)]

@@ -4,8 +4,11 @@ An executor knows functions and their arguments, not scenarios, so that everythi
 and data out can be done by it.
 """
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
+
+from kubescene.errors import ConfigurationError
 
 Function: TypeAlias = Callable[[Any], Any]
 """Of a module, so that it can be sent by its name."""
@@ -75,3 +78,15 @@ def executor_named(name: ExecutorName | None, jobs: int) -> Executor:
     from kubescene.experiments.processes import Processes
 
     return Processes(jobs)
+
+
+def at_a_time(jobs: int | None, runs: int) -> int:
+    """How many runs are played at once: not more than there are."""
+    if jobs is not None and jobs < 1:
+        raise ConfigurationError(f"jobs must be at least 1, not {jobs}")
+    return min(processors() if jobs is None else jobs, runs)
+
+
+def processors() -> int:
+    """How many this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -7,29 +7,33 @@ on. It appears whole or not at all; one that does not hold what it says is not b
 import hashlib
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
 from kubescene.errors import ConfigurationError
-from kubescene.experiments.jobs import RunOutcome
 
 FOLDER = "runs"
+Outcome = TypeVar("Outcome", bound=msgspec.Struct)
 
 
-class Marker(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Marker(
+    msgspec.Struct, Generic[Outcome], frozen=True, kw_only=True, forbid_unknown_fields=True
+):
     """``run`` says for people which run it is; ``check`` is a digest of key and outcome."""
 
     key: str
     run: dict[str, Any]
-    outcome: RunOutcome
+    outcome: Outcome
     check: str
 
 
-class Markers:
-    """The markers in the directory of a matrix. Without a directory nothing is kept."""
+class Markers(Generic[Outcome]):
+    """The markers of runs that succeeded. Without a directory nothing is kept."""
 
-    def __init__(self, out: Path | None) -> None:
+    def __init__(self, out: Path | None, kind: type[Outcome]) -> None:
+        """``kind`` is what is kept of a run."""
+        self._decoder = msgspec.json.Decoder(Marker[kind])  # type: ignore[valid-type]  # as it is
         self._folder = None if out is None else out / FOLDER
         self.damaged: list[Path] = []
         if self._folder is not None:
@@ -41,7 +45,7 @@ class Markers:
         except OSError as error:
             raise _unwritable(folder, error) from error
 
-    def find(self, key: str) -> RunOutcome | None:
+    def find(self, key: str) -> Outcome | None:
         """What is kept of a run; a damaged marker is noted and counts as none."""
         if self._folder is None:
             return None
@@ -52,12 +56,12 @@ class Markers:
             return None
         except OSError:
             data = b""
-        found = _believed(data, key)
+        found = self._believed(data, key)
         if found is None:
             self.damaged.append(path)
         return found
 
-    def keep(self, key: str, run: dict[str, Any], outcome: RunOutcome) -> None:
+    def keep(self, key: str, run: dict[str, Any], outcome: Outcome) -> None:
         """Leave a marker, in one move: other processes and Ctrl-C see all of it or nothing."""
         if self._folder is None:
             return
@@ -71,20 +75,19 @@ class Markers:
         except OSError as error:
             raise _unwritable(path, error) from error
 
+    def _believed(self, data: bytes, key: str) -> Outcome | None:
+        try:
+            marker: Marker[Outcome] = self._decoder.decode(data)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return None
+        sound = marker.key == key and marker.check == _check(key, marker.outcome)
+        return marker.outcome if sound else None
+
     def _path(self, folder: Path, key: str) -> Path:
         return folder / f"{key[:32]}.json"
 
 
-def _believed(data: bytes, key: str) -> RunOutcome | None:
-    try:
-        marker = msgspec.json.decode(data, type=Marker)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return None
-    sound = marker.key == key and marker.check == _check(key, marker.outcome)
-    return marker.outcome if sound and not marker.outcome.error else None
-
-
-def _check(key: str, outcome: RunOutcome) -> str:
+def _check(key: str, outcome: msgspec.Struct) -> str:
     return hashlib.sha256(key.encode() + msgspec.json.encode(outcome)).hexdigest()
 
 

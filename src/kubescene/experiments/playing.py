@@ -1,12 +1,10 @@
 """Playing a matrix: what is missing is played, the rest is taken from its markers."""
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from kubescene.errors import ConfigurationError
 from kubescene.experiments.choosing import check_measures, chosen_measures
 from kubescene.experiments.combinations import (
     Combination,
@@ -17,7 +15,7 @@ from kubescene.experiments.combinations import (
     seeds_of,
 )
 from kubescene.experiments.digests import digest_of
-from kubescene.experiments.executors import Done, Executor, ExecutorName, executor_named
+from kubescene.experiments.executors import Done, Executor, ExecutorName, at_a_time, executor_named
 from kubescene.experiments.jobs import RunJob, RunOutcome, played
 from kubescene.experiments.markers import Markers
 from kubescene.experiments.results import MatrixResult, MatrixRun
@@ -106,7 +104,9 @@ def matrix(
     if executor is None or isinstance(executor, str):
         executor = executor_named(executor, at_a_time(jobs, len(plan)))
     try:
-        runs = collected(plan, executor, Markers(None if out is None else Path(out)), watcher)
+        runs = collected(
+            plan, executor, Markers(None if out is None else Path(out), RunOutcome), watcher
+        )
     finally:
         executor.cancel()
     return MatrixResult(runs, names)
@@ -126,7 +126,10 @@ def planned(
 
 
 def collected(
-    plan: Sequence[Planned], executor: Executor, markers: Markers, watcher: Watcher | None
+    plan: Sequence[Planned],
+    executor: Executor,
+    markers: Markers[RunOutcome],
+    watcher: Watcher | None,
 ) -> list[MatrixRun]:
     """All runs in the order of the plan, whoever finished first."""
     outcomes = [markers.find(each.key) for each in plan]
@@ -151,15 +154,3 @@ def outcome_of(done: Done) -> RunOutcome:
         return RunOutcome(error=done.error)
     assert isinstance(done.value, RunOutcome)
     return done.value
-
-
-def at_a_time(jobs: int | None, runs: int) -> int:
-    """How many runs are played at once: not more than there are."""
-    if jobs is not None and jobs < 1:
-        raise ConfigurationError(f"jobs must be at least 1, not {jobs}")
-    return min(processors() if jobs is None else jobs, runs)
-
-
-def processors() -> int:
-    """How many this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -9,12 +9,14 @@ Workers are new interpreters rather than copies of this one: a copy of a process
 unsafe, and results must not depend on what this process has done before.
 """
 
+import os
 import pickle
 import signal
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
-from multiprocessing import get_context
+from contextlib import contextmanager, suppress
+from multiprocessing import get_context, parent_process
 from multiprocessing.connection import Connection, wait
+from threading import Thread
 from typing import Any, NamedTuple
 
 from kubescene.experiments.executors import Done, Function, attempted, told
@@ -40,7 +42,8 @@ class Worker:
         self._process = _CONTEXT.Process(
             target=serve, args=(theirs, pickle.dumps(function)), name="kubescene-worker"
         )
-        self._process.start()
+        with unheard(signal.SIGINT):  # Until it listens for itself, so that Ctrl-C is no traceback.
+            self._process.start()
         theirs.close()  # So that the pipe ends when the worker does.
         self.task: Task | None = None
 
@@ -128,12 +131,32 @@ class Processes:
 def serve(pipe: Connection, function: bytes) -> None:
     """What a worker does: one job after the other, until nobody sends any more."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the one who sends.
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
+    Thread(target=end_with_parent, daemon=True).start()
     take_charge()
     call: Function = pickle.loads(function)
     with suppress(EOFError, OSError):
         while True:
             index, argument = pickle.loads(pipe.recv_bytes())
             pipe.send_bytes(answer(call, index, argument))
+
+
+@contextmanager
+def unheard(number: signal.Signals) -> Iterator[None]:
+    """A process that is started meanwhile does not get this signal until it says so."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [number])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def end_with_parent() -> None:
+    """Nobody waits any more for what this worker does, however the other process has ended."""
+    parent = parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
 
 
 def answer(call: Function, index: int, argument: bytes) -> bytes:
@@ -158,5 +181,5 @@ def died(code: int | None) -> str:
         return f"the process that played it was killed twice ({name}): perhaps memory ran out"
     return (
         f"the process that played it ended twice with code {code}: see what it wrote; scripts that "
-        "call matrix need `if __name__ == '__main__':`"
+        "play many runs need `if __name__ == '__main__':`"
     )

@@ -56,7 +56,7 @@ def parties(
         raise NotNowError("a journal follows every write")
     if registry.track_fields or not registry.admission.is_quiet:
         raise NotNowError("more has to be asked before a write")
-    recorder = _recorder(instruments)
+    recorder = recorder_of(instruments)
     if not recorder.tells_all_of(like_pods.actor):
         raise NotNowError("net changes are told")
     told = [each for each in instruments.overriding(Instrument.pod_attempted) if each != recorder]
@@ -82,7 +82,7 @@ def _kubelet(slots: Sequence[Slot]) -> ReconcilerController:
     raise NotNowError("another kubelet")
 
 
-def _recorder(instruments: Instruments) -> TimelineRecorder:
+def recorder_of(instruments: Instruments) -> TimelineRecorder:
     """Who writes facts; raises if somebody else wants to see every write, attempt or phase."""
     onlookers = instruments.overriding(
         Instrument.object_written, Instrument.pod_attempted, Instrument.phase_changed

@@ -1,24 +1,28 @@
 """Pods that go through the lane, a chunk at a time."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from kubescene.actors import Role
+from kubescene.actors import Actor, Role
+from kubescene.api.options import OperationOrigin, WriteOptions
 from kubescene.api.records import Record
 from kubescene.api.records.changes import Change
 from kubescene.clock import Clock, ScenarioStep, format_time
 from kubescene.control import Slot
 from kubescene.instruments import Instruments, StepPhaseChange
 from kubescene.instruments.attempts import SchedulingAttempt
+from kubescene.lane.bunches import Creations
 from kubescene.lane.guard import NotNowError, Parties, parties
-from kubescene.registry import Registry
+from kubescene.registry import EmbeddedRegistry
 from kubescene.registry.shortcuts.lane_writes import PodParts
 from kubescene.scheduler.cycle.cycle import Cycle
 from kubescene.scheduler.cycle.decisions import Decision
+from kubescene.scheduler.fast.routine import NextDecision
 from kubescene.scheduler.queue.waiting_places import QueuedPod
 from kubescene.scheduler.state.pods import PodInfo
 from kubescene.store.subscriptions import Route
+from kubescene.types import JsonObject
 
 CHUNK = 64
 """Pods at a time: about three milliseconds."""
@@ -45,10 +49,14 @@ class Passage:
 
 @dataclass(slots=True)
 class Counts:
-    """How many pods came through, how many of them the kubelet saw, and why the lane was left."""
+    """How many pods came through, how many of them the kubelet saw, and why the lane was left.
+
+    ``created`` are those that were made in bunches.
+    """
 
     pods: int = 0
     shown: int = 0
+    created: int = 0
     left: Counter[str] = field(default_factory=Counter)
 
 
@@ -65,23 +73,19 @@ class Running:
 class Known:
     """What is known of pods that are alike: all that becomes of one but its node.
 
-    ``bound`` is their encoded status once they are bound. The routes are those who are told of a
-    binding, of one that brings labels, and of the report that the pod runs, but for those whose
-    part the lane takes.
+    ``bound`` is their encoded status once they are bound, ``told`` who hears of which change.
     """
 
     cycle: Cycle
     bound: bytes
     running: Running | None
-    told_bound: Route | None = None
-    told_labeled: Route | None = None
-    told_running: Route | None = None
+    told: dict[tuple[bool, bool, bool], Route] = field(default_factory=dict)
 
 
 class Lane:
     """The lane of one world."""
 
-    def __init__(self, registry: Registry, instruments: Instruments, clock: Clock) -> None:
+    def __init__(self, registry: EmbeddedRegistry, instruments: Instruments, clock: Clock) -> None:
         self.counts = Counts()
         self._registry = registry
         self._instruments = instruments
@@ -104,6 +108,23 @@ class Lane:
             self.counts.pods += passage.pods
             slot.awake = slot.awake or passage.pods > 0
 
+    def create(
+        self,
+        actor: Actor,
+        obj: JsonObject,
+        options: WriteOptions,
+        named: Iterable[tuple[str, OperationOrigin]],
+    ) -> int:
+        """Create pods like ``obj`` under other names; how many of them (`bunches`)."""
+        count = 0
+        try:
+            creations = Creations(self._registry, self._instruments, actor)
+            count = creations.create(obj, options, named)
+        except NotNowError as reason:
+            self.counts.left[str(reason)] += 1
+        self.counts.created += count
+        return count
+
 
 class Chunk:
     """Some pods, one after the other."""
@@ -119,7 +140,8 @@ class Chunk:
         self._passage = passage
         self._time = format_time(lane._clock.now())
         self._by_parts: dict[tuple[object, ...], Known] = {}
-        self._hooks = lane._instruments
+        self._follows = False
+        """Whether nothing has happened since the last pod was placed."""
 
     def run(self) -> None:
         """Until the chunk is full, or `NotNowError` says why the next pod does not pass."""
@@ -129,39 +151,47 @@ class Chunk:
             if entry is None:
                 raise NotNowError("the last pod")
             known = self._known_of(entry.pod)
-            decision = like_pods.decide(entry.pod, known.cycle)
+            decision = like_pods.decide(entry, known.cycle, follows=self._follows)
             if decision is None:
-                raise NotNowError("no routine decision")
+                raise NotNowError("more than a binding")
             self._place(entry, known, decision)
 
-    def _place(self, entry: QueuedPod, known: Known, decision: Decision) -> None:
+    def _place(self, entry: QueuedPod, known: Known, decision: Decision | NextDecision) -> None:
         """Bind the pod and let it run; what has to be seen by others is shown to them."""
-        passage, store, pod, node = self._passage, self._store, entry.pod, decision.node
-        like_pods, kubelet = self._parties.like_pods, self._parties.kubelet
+        passage, pod, node = self._passage, entry.pod, decision.node
+        met, like_pods = self._parties, self._parties.like_pods
         passage.step = ScenarioStep(passage.step.major, passage.step.minor + 1)
         passage.pods += 1
+        is_watching = like_pods.is_watching
+        self._follows = not is_watching
+        if is_watching:
+            like_pods.assume(entry, node)
         change = self._writes.bind(pod.record, node, known.bound)
         bound = change.record
-        self._tell_bound(change, known)
+        self._tell(change, known, is_watching=is_watching)
+        if is_watching:
+            like_pods.done(entry)
+        like_pods.announce(pod, node)
         self._report(pod, bound, decision)
         running = known.running
-        if running is None or not kubelet.hears(node) or self._is_anybody_awake():
+        if running is None or not met.kubelet.hears(node) or self._is_anybody_awake():
             self._lane.counts.shown += 1
-            like_pods.placed(entry, bound, pod.start_time)
-            store.tell_some(change, (self._parties.kubelet_hears,))
-            passage.settle()
+            if not is_watching:
+                like_pods.placed(entry, bound, pod.start_time)
+            self._store.tell_some(change, (met.kubelet_hears,))
+            self._settle()
             if running is None:
                 self._by_parts.clear()  # By now somebody may know.
             return
         change = self._writes.report(bound, running.status, running.phase)
-        like_pods.placed(entry, change.record, running.start_time)
-        told = known.told_running
-        if told is None:
-            told = known.told_running = self._others_of(change)
-        if told:
-            store.tell_some(change, told)
-            if self._is_anybody_awake():
-                passage.settle(self._parties.kubelet.name)
+        if not is_watching:
+            like_pods.placed(entry, change.record, running.start_time)
+        if self._tell(change, known, is_watching=is_watching) and self._is_anybody_awake():
+            self._settle(met.kubelet.name)
+
+    def _settle(self, *turned: str) -> None:
+        self._follows = False
+        self._passage.settle(*turned)
 
     def _is_anybody_awake(self) -> bool:
         for slot in self._others:  # noqa: SIM110 - a generator would take twice as long
@@ -200,26 +230,22 @@ class Chunk:
 
     # -- what it leaves behind -------------------------------------------------------------
 
-    def _others_of(self, change: Change) -> Route:
-        """Those who hear of a change and whose part the lane does not take."""
-        met = self._parties
-        mine = (met.kubelet_hears, met.scheduler_hears)
-        return tuple([each for each in self._store.route_of(change) if each not in mine])
-
-    def _tell_bound(self, change: Change, known: Known) -> None:
-        assert change.previous is not None
-        is_labeled = change.record.labels is not change.previous.labels
-        told = known.told_labeled if is_labeled else known.told_bound
+    def _tell(self, change: Change, known: Known, *, is_watching: bool) -> bool:
+        """Tell those of a change whose part the lane does not take; whether there are any."""
+        record, before = change.record, change.previous
+        assert before is not None
+        kind = (before.node == "", record.labels is before.labels, is_watching)
+        told = known.told.get(kind)
         if told is None:
-            told = self._others_of(change)
-            if is_labeled:
-                known.told_labeled = told
-            else:
-                known.told_bound = told
+            met = self._parties
+            mine = (met.kubelet_hears,) if is_watching else (met.kubelet_hears, met.scheduler_hears)
+            route = self._store.route_of(change)
+            told = known.told[kind] = tuple([each for each in route if each not in mine])
         if told:
             self._store.tell_some(change, told)
+        return bool(told)
 
-    def _report(self, pod: PodInfo, bound: Record, decision: Decision) -> None:
+    def _report(self, pod: PodInfo, bound: Record, decision: Decision | NextDecision) -> None:
         met, passage = self._parties, self._passage
         explanation = decision.explanation
         met.recorder.bound(

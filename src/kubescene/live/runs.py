@@ -5,6 +5,8 @@ from io import BytesIO
 from typing import Any, Protocol
 
 from kubescene.api.records import Record
+from kubescene.clock import format_time
+from kubescene.clock.clocks import DEFAULT_START
 from kubescene.cluster import Cluster
 from kubescene.errors import ScenarioError
 from kubescene.results.summary import OutsideOutcome, Summary
@@ -53,6 +55,10 @@ class LiveRun:
         self.sink = self._staged.sink
         self.log = self._staged.log
         self.engine = self._staged.engine
+        self.id = ""
+        """In the catalogue of runs; empty if it is in none."""
+        self.created = self.finished = ""
+        """By the machine's clock."""
 
     @property
     def name(self) -> str:
@@ -61,6 +67,10 @@ class LiveRun:
     @property
     def uid(self) -> str:
         return self.scenario.uid
+
+    @property
+    def seed(self) -> int:
+        return self._staged.options.seed
 
     @property
     def phase(self) -> ScenarioPhase:
@@ -104,6 +114,7 @@ class LiveRun:
                 self.sink.finish(self.result(), None, self.summary(), ledger)
         finally:
             self.sink.close()
+            self.log.close()
 
     def pack(self) -> None:
         """Its records are dropped: let its Scenario keep the timeline without them.
@@ -115,8 +126,15 @@ class LiveRun:
             timeline.pack()
 
     def result(self) -> JsonObject:
-        """The Scenario without its timeline, with the scheduler configuration of who serves it."""
-        return with_scheduler(self.scenario.header(), self._asked, self._staged.options.scheduler)
+        """The Scenario as a run of its own would leave it: no timeline, created when time began.
+
+        The scheduler configuration is that of who serves it.
+        """
+        options, header = self._staged.options, self.scenario.header()
+        start = DEFAULT_START if options.start is None else options.start
+        metadata = {**header["metadata"], "creationTimestamp": format_time(start)}
+        created = {**header, "metadata": metadata}
+        return with_scheduler(created, self._asked, options.scheduler)
 
     def summary(self) -> Summary:
         """The short account so far; one that was paused and goes on says so."""

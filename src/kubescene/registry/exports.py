@@ -7,7 +7,7 @@ the world as they are, placed pods and status included: it is checked as a whole
 written, and bypasses admission, which has happened where the objects come from.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from typing import Any
 
 from kubescene.actors import Actor, Role
@@ -18,9 +18,9 @@ from kubescene.api.text.reading import ReadingError, read_json
 from kubescene.errors import ApiError, BadRequestError
 from kubescene.registry.bootstrap import bootstrap
 from kubescene.registry.custom_resources import DEFINITIONS
+from kubescene.registry.interface import Registry
 from kubescene.registry.metadata import new_metadata
 from kubescene.registry.objects import with_part
-from kubescene.registry.registry import Registry
 from kubescene.registry.writes import WriteRequest, resolve_namespace
 from kubescene.types import JsonObject
 
@@ -36,6 +36,9 @@ FIRST = (
 LEFT_OUT = frozenset({GroupResource("", "events"), GroupResource("coordination.k8s.io", "leases")})
 """Bookkeeping that says nothing about the world."""
 
+
+AT_ONCE = 100
+"""So many objects of an import are checked, or written, before others have their turn."""
 
 KEPT = (
     "uid",
@@ -67,17 +70,41 @@ def import_objects(registry: Registry, actor: Actor, document: bytes | Mapping[s
 
     Nothing is written unless every object is acceptable.
     """
+    slices = importing(registry, actor, document)
+    while True:
+        try:
+            next(slices)
+        except StopIteration as end:
+            count: int = end.value
+            return count
+
+
+def importing(
+    registry: Registry, actor: Actor, document: bytes | Mapping[str, Any]
+) -> Generator[None, None, int]:
+    """The same in slices: whoever asks for the next one may let others write in between."""
     items = _items(document)
+    yield
     definitions = [item for item in items if item.get("kind") == "CustomResourceDefinition"]
     others = [item for item in items if item.get("kind") != "CustomResourceDefinition"]
-    made = list(_put(registry, actor, _checked(registry, definitions)))
+    made = list(_put(registry, actor, list(_checked(registry, definitions))))
+    yield
+    checked: list[tuple[ResourceType, JsonObject]] = []
     try:
-        checked = _checked(registry, others)
+        for each in _checked(registry, others):
+            checked.append(each)
+            if not len(checked) % AT_ONCE:
+                yield
     except ApiError:
         for name in made:
             _take_back(registry, actor, name)
         raise
-    return len(made) + len(list(_put(registry, actor, checked)))
+    count = 0
+    for name in _put(registry, actor, checked):
+        count += bool(name)
+        if not count % AT_ONCE:
+            yield
+    return len(made) + count
 
 
 def reset(registry: Registry) -> None:
@@ -102,18 +129,16 @@ def _items(document: bytes | Mapping[str, Any]) -> list[JsonObject]:
 
 def _checked(
     registry: Registry, items: Iterable[JsonObject]
-) -> list[tuple[ResourceType, JsonObject]]:
-    checked = []
+) -> Iterator[tuple[ResourceType, JsonObject]]:
     for index, item in enumerate(items):
         try:
-            checked.append(restorable(registry, item))
+            yield restorable(registry, item)
         except ApiError as error:
             metadata = item.get("metadata")
             name = metadata.get("name", "") if isinstance(metadata, dict) else ""
             raise BadRequestError(
                 f"items[{index}], {item.get('kind')} {name!r}, is not acceptable: {error.message}"
             ) from error
-    return checked
 
 
 def restorable(registry: Registry, obj: JsonObject) -> tuple[ResourceType, JsonObject]:
@@ -148,7 +173,7 @@ def restore(
     metadata, resource, store = obj["metadata"], resource_type.group_resource, registry.store
     registry.gate.before_write(actor, resource_type, "", metadata["name"])
     current = store.get(resource, metadata.get("namespace", ""), metadata["name"])
-    record = store.create(resource, obj) if current is None else store.update(resource, obj)
+    record = store.put(resource, obj)
     registry.tell(WriteRequest(actor, "create", resource_type, body=obj), record, current)
     registry.consequences.updated(record)
     return record
@@ -162,7 +187,7 @@ def _forget(registry: Registry, record: Record) -> None:
 
 
 def _put(
-    registry: Registry, actor: Actor, checked: Sequence[tuple[ResourceType, JsonObject]]
+    registry: Registry, actor: Actor, checked: list[tuple[ResourceType, JsonObject]]
 ) -> Iterator[str]:
     if registry.role_of(actor) is Role.USER:
         # Whom a scenario turns away has written nothing; asking for a user moves no step.

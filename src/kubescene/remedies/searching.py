@@ -30,7 +30,7 @@ Proposing: TypeAlias = Callable[[Trials, frozenset[str]], Iterator[Remedy]]
 KINDS: tuple[Proposing, ...] = (tolerations, terms, labels, nodes, requests, victims)
 
 
-class World(Protocol):
+class ForkableWorld(Protocol):
     """What a question needs of a world; `kubescene.cluster.Cluster` is one."""
 
     @property
@@ -45,7 +45,11 @@ class World(Protocol):
 
 
 def find_remedies(
-    world: World, pod: str, *, most: int = MAX_TRIALS, go_on: Callable[[], bool] | None = None
+    world: ForkableWorld,
+    pod: str,
+    *,
+    most: int = MAX_TRIALS,
+    go_on: Callable[[], bool] | None = None,
 ) -> Remedies:
     """The single changes after which a waiting pod, ``NAMESPACE/NAME``, fits; none if none does.
 
@@ -90,7 +94,7 @@ def waiting(pod: JsonObject) -> JsonObject:
     return pod
 
 
-def scheduler_of(world: World) -> Scheduler:
+def scheduler_of(world: ForkableWorld) -> Scheduler:
     """The scheduler of a world; one without controllers gets one that sees what is there."""
     slots = world.slots or world.start((NAME,), Role.PRESIMULATION)
     for slot in slots:

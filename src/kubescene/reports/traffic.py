@@ -13,7 +13,7 @@ from kubescene.clock import SECOND, WallClock, format_duration
 from kubescene.markup import visible
 from kubescene.reports.plots import axis, highest, plot
 from kubescene.reports.words import counted
-from kubescene.traffic import Decision, Progress, SizeDecision, TrafficResult
+from kubescene.traffic import AutoscalerDecision, Progress, SizeDecision, TrafficResult
 from kubescene.traffic.measures import Summary
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ def seconds(value: float) -> str:
     return f"{value * 1000:.1f} ms" if value < 1 else f"{value:.2f} s"
 
 
-def decisions_table(changes: list[Decision]) -> Table:
+def decisions_table(changes: list[AutoscalerDecision]) -> Table:
     table = titled("Decisions", len(changes))
     for each in changes[:DECISIONS_SHOWN]:
         moved = f"{each.before} → {each.after}"
@@ -165,7 +165,7 @@ def words(reason: str) -> Text:
     return Text(visible(reason))
 
 
-def failing_note(failing: list[Decision], passes: int) -> Text:
+def failing_note(failing: list[AutoscalerDecision], passes: int) -> Text:
     """A count that stays because nothing could be measured looks like one that was decided."""
     first = failing[0]
     at, cause = format_duration(first.time // SECOND * SECOND), first.details["error"]

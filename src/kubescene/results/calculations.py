@@ -7,7 +7,7 @@ Each takes whatever `open_run` takes. What comes back can be iterated, and is a 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from kubescene.results.fact_entries import FactEntries
+from kubescene.results.entries import Entries
 from kubescene.results.ledger import Ledger
 from kubescene.results.rows import AllocationRow, AttemptRow, PodRow, UtilizationRow
 from kubescene.results.sources import open_run
@@ -52,7 +52,7 @@ def iterate(where: Any) -> Iterator[Moment]:
     >>> from kubescene.results import iterate
     >>> busiest = max(m.ledger.totals.nodes for m in iterate("out"))  # doctest: +SKIP
     """
-    entries = FactEntries()
+    entries = Entries()
     for fact in open_run(where).facts():
         entries.add(fact)
         yield Moment(fact, entries.ledger)

@@ -8,17 +8,23 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
-import orjson
 
-from kubescene.clock import ScenarioStep, parse_duration, parse_time
+from kubescene.clock import parse_duration, parse_time
 from kubescene.errors import ConfigurationError
-from kubescene.results import line_entries as lines
+from kubescene.results.entries import Entries
 from kubescene.results.explaining import ExplainedAttempt, NodeVerdict, qualified
 from kubescene.results.ledger import Ledger
-from kubescene.results.line_entries import Known, LineEntries
-from kubescene.results.sources import AttemptTold, RunSource
-from kubescene.timeline import CustomFact, Fact, Outcome
-from kubescene.timeline.kep import PASSED
+from kubescene.results.sources import RunSource
+from kubescene.timeline import (
+    CustomFact,
+    Fact,
+    Outcome,
+    PodAttempt,
+    PodScheduled,
+    PodUnscheduled,
+)
+from kubescene.timeline.kep import PASSED, PodResult, line_of, pod_named, read_event
+from kubescene.timeline.lines import line_type
 from kubescene.types import JsonObject
 
 NO_TIMELINE = (
@@ -34,7 +40,6 @@ UNTOLD = (
     "(kubescene.dev/keep), the run directory, or the server that played it, has them"
 )
 SHOWN = 5
-DEFAULT_NAMESPACE = "default"
 
 
 class EventSource(RunSource):
@@ -97,15 +102,19 @@ class EventSource(RunSource):
     def custom_facts(self) -> Iterator[CustomFact]:
         return iter(())  # KEP-140 has no events for them
 
-    def attempts(self) -> Iterator[AttemptTold]:
-        told = (each for event in self.events() for each in self._checked(event))
-        return (each for each in told if isinstance(each, lines.PodScheduled))
+    def attempts(self) -> Iterator[PodAttempt]:
+        kinds = (line_type(PodScheduled), line_type(PodUnscheduled))
+        return (line for _, line in self._lines() if isinstance(line, kinds))
 
-    def _checked(self, event: JsonObject) -> list[Known]:
-        try:
-            return list(told_by(event))
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise self._strange(event, error) from error
+    def _lines(self) -> Iterator[tuple[JsonObject, Any]]:
+        """The events, with the lines of the facts that they show."""
+        for event in self.events():
+            try:
+                line = line_of(read_event(event))
+            except (TypeError, ValueError) as error:
+                raise self._strange(event, error) from error
+            if line is not None:
+                yield event, line
 
     def _strange(self, event: Any, error: Exception) -> ConfigurationError:
         name = event.get("id") if isinstance(event, Mapping) else event
@@ -123,7 +132,8 @@ class EventSource(RunSource):
 
     def explain(self, pod: str) -> list[ExplainedAttempt]:
         name = qualified(pod)
-        bodies = (each.get("podScheduled") or each.get("podUnscheduled") for each in self.events())
+        events = map(read_event, self.events())
+        bodies = (each.pod_scheduled or each.pod_unscheduled for each in events)
         return [explained(name, body) for body in bodies if body and pod_named(body) == name]
 
     def _outcomes(self) -> tuple[Outcome, ...]:
@@ -134,13 +144,12 @@ class EventSource(RunSource):
             raise ConfigurationError(f"{self.place}: status.expectations: {error}") from error
 
     def _read(self) -> Ledger:
-        entries = LineEntries()
-        for event in self.events():
-            for each in self._checked(event):
-                try:
-                    entries.add(each)
-                except (msgspec.DecodeError, ValueError) as error:
-                    raise self._strange(event, error) from error
+        entries = Entries()
+        for event, line in self._lines():
+            try:
+                entries.add(line)
+            except (msgspec.DecodeError, ValueError) as error:
+                raise self._strange(event, error) from error
         ledger = entries.ledger
         ledger.wait_until(self._time_passed())
         ledger.close()
@@ -149,111 +158,22 @@ class EventSource(RunSource):
         return ledger
 
 
-def told_by(event: JsonObject) -> Iterator[Known]:
-    """What an event tells; nothing if it is of a kind that results know nothing of."""
-    step = ScenarioStep(int(event["step"]["major"]), int(event["step"]["minor"]))
-    when: tuple[str, ScenarioStep, int] = (event["id"], step, parse_time(event["time"]))
-    if "create" in event:
-        yield lines.ObjectCreated(*when, **stored(event["create"]["result"]))
-    elif "patch" in event:
-        yield lines.ObjectPatched(*when, **stored(event["patch"]["result"]))
-    elif "delete" in event:
-        yield lines.ObjectDeleted(*when, **target(event["delete"]["operation"]))
-    elif "podScheduled" in event:
-        yield lines.PodScheduled(*when, **attempted(event["podScheduled"]))
-    elif "podUnscheduled" in event:
-        yield lines.PodUnscheduled(*when, **attempted(event["podUnscheduled"]))
-    elif "podPreempted" in event:
-        yield lines.PodPreempted(*when, **preempted(event["podPreempted"]))
-    elif "done" in event:
-        yield lines.Done(*when)
-    elif "advance" in event:
-        yield lines.Advanced(*when)
-
-
-def stored(obj: JsonObject) -> dict[str, Any]:
-    """An object as it was stored."""
-    metadata = obj["metadata"]
-    return {
-        "api_version": obj["apiVersion"],
-        "kind": obj["kind"],
-        "namespace": metadata.get("namespace", ""),
-        "name": metadata["name"],
-        "uid": metadata.get("uid", ""),
-        "object": msgspec.Raw(orjson.dumps(obj)),
-    }
-
-
-def target(operation: JsonObject) -> dict[str, Any]:
-    """The object that an operation names."""
-    kind, metadata = operation["typeMeta"], operation["objectMeta"]
-    return {
-        "api_version": kind["apiVersion"],
-        "kind": kind["kind"],
-        "namespace": metadata.get("namespace") or DEFAULT_NAMESPACE,
-        "name": metadata["name"],
-    }
-
-
-def pod_named(body: JsonObject) -> str:
-    return "/".join(named(body).values())
-
-
-def named(body: JsonObject) -> dict[str, str]:
-    metadata = body["pod"]["metadata"]
-    namespace = metadata.get("namespace", DEFAULT_NAMESPACE)
-    return {"namespace": namespace, "name": metadata["name"]}
-
-
-def attempted(body: JsonObject) -> dict[str, Any]:
-    """An attempt, as far as its event tells."""
-    number = (body.get("cut") or {}).get("attempts") or len(body.get("scheduleResult") or ())
-    evaluated, feasible = examined(last_result(body))
-    return named(body) | {
-        "node": body.get("boundTo", ""),
-        "attempt": number,
-        "evaluated": evaluated,
-        "feasible": feasible,
-        "message": body.get("message", ""),
-    }
-
-
-def preempted(body: JsonObject) -> dict[str, Any]:
-    return named(body) | {"node": body["boundTo"], "preempted_by": body["preemptedBy"]}
-
-
-def last_result(body: JsonObject) -> JsonObject:
-    """``ScenarioPodScheduleResult`` of this attempt; those before it stand before it."""
-    results = body.get("scheduleResult") or [{}]
-    found: JsonObject = results[-1]
-    return found
-
-
-def examined(result: JsonObject) -> tuple[int, int]:
-    """How many nodes were looked at, and how many fitted."""
-    if cut := result.get("cut"):
-        return cut["candidateNodes"], cut["feasibleNodes"]
-    return len(result.get("allCandidateNodes", ())), len(result.get("allFilteredNodes", ()))
-
-
-def explained(pod: str, body: JsonObject) -> ExplainedAttempt:
+def explained(pod: str, body: PodResult) -> ExplainedAttempt:
     """An attempt with what its event says of the nodes."""
-    result = last_result(body)
-    evaluated, feasible = examined(result)
-    plugins = result.get("pluginResults") or {}
-    scores = plugins.get("score") or {}
-    names = tuple(next(iter(scores.values()), {}))
-    step = result.get("step") or {"major": 0, "minor": 0}
+    result = body.last
+    evaluated, feasible = result.counted
+    plugins = result.plugin_results
+    scores = {} if plugins is None else plugins.score
     return ExplainedAttempt(
         pod=pod,
-        step=f"{step['major']}.{step['minor']}",
-        node=body.get("boundTo", ""),
-        message=body.get("message", ""),
-        plugins=names,
-        verdicts=tuple(verdicts(plugins.get("filter") or {}, scores)),
+        step=f"{result.step.major}.{result.step.minor}",
+        node=body.bound_to,
+        message=body.message,
+        plugins=tuple(next(iter(scores.values()), {})),
+        verdicts=() if plugins is None else tuple(verdicts(plugins.filter, scores)),
         evaluated=evaluated,
         feasible=feasible,
-        explained=bool(plugins),
+        explained=plugins is not None,
     )
 
 

@@ -13,12 +13,13 @@ from kubescene.results.explanations import ExplainedLine, ExplanationFile, Expla
 from kubescene.results.mapping import Mapped, line_at, line_number, mapped, occurrences
 from kubescene.results.output import EXPLANATIONS_FILE, INDEX_FILE, TIMELINE_FILE
 from kubescene.results.pod_index import TIMELINE, PodIndex, index_of
-from kubescene.timeline import PodAttempt, TimelineLog
+from kubescene.timeline import PodAttempt, PodScheduled, PodUnscheduled, TimelineLog
 from kubescene.timeline.compacting import Index, unfolded, written_out
 from kubescene.timeline.files import read_header
-from kubescene.timeline.lines import DAMAGED
-from kubescene.timeline.pod_facts import PodLine
+from kubescene.timeline.lines import DAMAGED, line_decoder
+from kubescene.timeline.pod_facts import read_result
 
+_ATTEMPT = line_decoder(PodScheduled, PodUnscheduled)
 ATTEMPTS = (b'{"fact":"PodScheduled",', b'{"fact":"PodUnscheduled",')
 
 
@@ -111,7 +112,7 @@ def qualified(pod: str) -> str:
 
 
 def explained_attempts(
-    attempts: Iterable[PodAttempt | PodLine], explanations: Explanations, pod: str
+    attempts: Iterable[PodAttempt], explanations: Explanations, pod: str
 ) -> Attempts:
     """Every attempt, together with its explanation if there is one."""
     found = Attempts()
@@ -131,7 +132,7 @@ def _named(pod: str) -> bytes:
     return orjson.dumps({"namespace": namespace, "name": name})[1:-1] + b',"uid":'
 
 
-def _attempts_in(path: Path, pod: str, index: PodIndex) -> list[PodLine]:
+def _attempts_in(path: Path, pod: str, index: PodIndex) -> list[PodAttempt]:
     """The lines of a timeline about attempts at a pod, found without reading the others."""
     named, found = _named(pod), []
     known = index.find(pod, TIMELINE)
@@ -141,7 +142,9 @@ def _attempts_in(path: Path, pod: str, index: PodIndex) -> list[PodLine]:
             line = line_at(data, start)
             if line.startswith(ATTEMPTS) and named in line:
                 try:
-                    found.append(msgspec.json.decode(line, type=PodLine))
+                    attempt = _ATTEMPT.decode(line)
+                    read_result(attempt)
+                    found.append(attempt)
                 except DAMAGED as error:
                     where = f"{path}, line {line_number(data, start)}"
                     raise ConfigurationError(f"{where}: {error}") from error
@@ -199,7 +202,7 @@ class _Row(msgspec.Struct, frozen=True):
     waits: tuple[WaitRecord, ...] = ()
     traceback: str = ""
 
-    def tells_of(self, attempt: PodAttempt | PodLine) -> bool:
+    def tells_of(self, attempt: PodAttempt) -> bool:
         step = ScenarioStep(self.step.major, self.step.minor)
         return step == attempt.step and self.node == attempt.node
 
@@ -216,7 +219,7 @@ def _row(explanations: Explanations, line: ExplainedLine) -> _Row:
 
 
 def _explained(
-    row: _Row, attempt: PodAttempt | PodLine, explanations: Explanations, line: ExplainedLine
+    row: _Row, attempt: PodAttempt, explanations: Explanations, line: ExplainedLine
 ) -> ExplainedAttempt:
     known = _unexplained(row.pod, attempt)
     told = msgspec.structs.replace(
@@ -253,7 +256,7 @@ def _verdicts(
         ) from error
 
 
-def _unexplained(pod: str, attempt: PodAttempt | PodLine) -> ExplainedAttempt:
+def _unexplained(pod: str, attempt: PodAttempt) -> ExplainedAttempt:
     return ExplainedAttempt(
         pod=pod,
         step=str(attempt.step),

@@ -1,8 +1,8 @@
 """The ledger: what the cluster looked like, kept by following a run once.
 
 Whoever reads a run (facts in memory, lines of a file, events of a Scenario) makes the entries; see
-`fact_entries`, `line_entries` and `event_entries`. Tables and measures read the ledger. Amounts are
-integers (cpu in thousandths, the rest in whole units), so sums are exact in any order.
+`entries`. Tables and measures read the ledger. Amounts are integers (cpu in thousandths, the rest
+in whole units), so sums are exact in any order.
 
 A pod is in one of five states: *pending* until it has a node, then *bound*; *terminating* from its
 deletion until that is carried out, then *deleted*; *finished* once its phase is Succeeded or
@@ -27,7 +27,7 @@ from kubescene.results.ledger_entries import (
     Totals,
     add_amounts,
 )
-from kubescene.results.states import Labels, NodeState, PodState
+from kubescene.results.states import NodeState, PodState
 from kubescene.timeline import Outcome
 
 FINAL_PHASES = ("Succeeded", "Failed")
@@ -76,11 +76,6 @@ class Ledger:
         """The pod of that name that exists now."""
         pod = self._pods.get((namespace, name))
         return None if pod is None or pod.state == DELETED else pod
-
-    def has_pod(self, namespace: str, name: str, uid: str) -> bool:
-        """Whether the newest pod of that name is the one with that uid."""
-        pod = self._pods.get((namespace, name))
-        return pod is not None and pod.uid == uid
 
     def node(self, name: str) -> NodeEntry | None:
         """The node of that name that exists now."""
@@ -133,7 +128,7 @@ class Ledger:
         self._pass(time)
         self._rest()
         self.phase = self.message = ""  # a scenario that paused goes on
-        self._current = StepEntry(major, time)
+        self._current = StepEntry(major, started_time=time, ended_time=time)
         self.steps.append(self._current)
         return self._current
 
@@ -189,7 +184,7 @@ class Ledger:
         node.labels = state.labels
 
     def _add_node(self, name: str) -> NodeEntry:
-        node = NodeEntry(name, self._room(name), self.step, self.time)
+        node = NodeEntry(name, self.step, self.time, room=self._room(name))
         self._standing[name] = node
         self.nodes.append(node)
         self._changed[name] = None
@@ -233,13 +228,6 @@ class Ledger:
         if pod is None or pod.uid != uid:
             pod = self._add_pod((namespace, name), uid)
         self._take(pod, state)
-
-    def pod_reported(self, namespace: str, name: str, phase: str, labels: Labels) -> None:
-        """A known pod's status was written: nothing else about it but its labels may be new."""
-        pod = self._pods[namespace, name]
-        pod.labels = labels
-        if phase != pod.phase:
-            self._come_to(pod, phase)
 
     def pod_bound(self, namespace: str, name: str, node: str) -> None:
         """A pod got its node; nothing else about it changed."""
@@ -328,8 +316,11 @@ class Ledger:
         if pod is not None:
             self._end(pod, DELETED)
 
-    def attempted(self, namespace: str, name: str, node: str, message: str) -> None:
-        """A scheduler ended an attempt at a pod; the node is empty if it found none."""
+    def attempted(self, namespace: str, name: str, node: str) -> PodEntry | None:
+        """A scheduler ended an attempt at a pod, whose entry this returns.
+
+        The node is empty if it found none.
+        """
         if self._current is not None:
             if node:
                 self._current.scheduled += 1
@@ -338,16 +329,14 @@ class Ledger:
         pod = self._pods.get((namespace, name))
         if pod is not None:
             pod.attempts += 1
-            pod.message = message
             if not node:
                 pod.failed_attempts += 1
+        return pod
 
-    def preempted(self, namespace: str, name: str, node: str, preemptor: str) -> None:
-        """A pod had to leave its node; its deletion was entered before."""
+    def preempted(self, namespace: str, name: str, node: str, preemptor: str) -> PodEntry | None:
+        """A pod, whose entry this returns, had to leave; its deletion was entered before."""
         if self._current is not None:
             self._current.preempted += 1
-        victim = self._pods.get((namespace, name))
-        if victim is not None:
-            victim.preempted_by = preemptor
         pod = f"{namespace}/{name}"
         self.preemptions.append(PreemptionEntry(pod, node, preemptor, self.step, self.time))
+        return self._pods.get((namespace, name))

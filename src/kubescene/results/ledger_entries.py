@@ -1,10 +1,19 @@
-"""What stands in a `Ledger`: pods, nodes, steps and preemptions, from beginning to end."""
+"""What stands in a `Ledger`: pods, nodes, steps and preemptions, from beginning to end.
+
+A field says by its type what else has to be known of it: `Shared` values stand in a table where a
+ledger is written down (`ledger_file`), and `From` a kind of facts a pod's entry takes over the
+member of the same name, the newest each time.
+"""
+
+from functools import cache
+from typing import Annotated, Any, NamedTuple, TypeAlias, get_type_hints
 
 import msgspec
 
 from kubescene.api.resource_requests import PODS
 from kubescene.clock import ScenarioStep
 from kubescene.results.states import NO_ASK, NO_LABELS, Amounts, Labels, PodAsk
+from kubescene.timeline import PodAttempt, PodFact, PodPreempted
 
 PENDING, BOUND, TERMINATING = "Pending", "Bound", "Terminating"
 FINISHED, DELETED = "Finished", "Deleted"
@@ -14,22 +23,40 @@ PodKey = tuple[str, str]
 """Namespace and name."""
 
 
+class Shared(NamedTuple):
+    """The value is one of few, which stand in a table of that name."""
+
+    table: str
+
+
+class From(NamedTuple):
+    """The value is the member of the same name of such facts."""
+
+    kind: type[PodFact]
+
+
+Text: TypeAlias = Annotated[str, Shared("texts")]
+SharedAsk: TypeAlias = Annotated[PodAsk, Shared("asks")]
+SharedLabels: TypeAlias = Annotated[Labels, Shared("labels")]
+SharedAmounts: TypeAlias = Annotated[Amounts, Shared("amounts")]
+
+
 class PodEntry(msgspec.Struct, gc=False):
     """One pod from its creation to its end. Times are nanoseconds since 1970, None if not yet.
 
     ``gc=False`` is sound: an entry refers to values only.
     """
 
-    namespace: str
+    namespace: Text
     name: str
     uid: str
     created_step: ScenarioStep
     created_time: int
-    state: str = PENDING
-    phase: str = ""
-    node: str = ""
-    ask: PodAsk = NO_ASK
-    owner: str = ""
+    state: Text = PENDING
+    phase: Text = ""
+    node: Text = ""
+    ask: SharedAsk = NO_ASK
+    owner: Text = ""
     came_with_node: bool = False
     bound_step: ScenarioStep | None = None
     bound_time: int | None = None
@@ -37,9 +64,9 @@ class PodEntry(msgspec.Struct, gc=False):
     ended_time: int | None = None
     attempts: int = 0
     failed_attempts: int = 0
-    message: str = ""
-    preempted_by: str = ""
-    labels: Labels = NO_LABELS
+    message: Annotated[Text, From(PodAttempt)] = ""
+    preempted_by: Annotated[Text, From(PodPreempted)] = ""
+    labels: SharedLabels = NO_LABELS
 
     @property
     def requests(self) -> Amounts:
@@ -92,13 +119,36 @@ class PodEntry(msgspec.Struct, gc=False):
         return self.bound_time is None
 
 
+@cache
+def noted(entry: type[msgspec.Struct], note: type[Any]) -> dict[str, Any]:
+    """What the fields of an entry say of themselves in that respect, by their names."""
+    hints = get_type_hints(entry, include_extras=True)
+    return {
+        name: each
+        for name in entry.__struct_fields__
+        for each in getattr(hints[name], "__metadata__", ())
+        if isinstance(each, note)
+    }
+
+
+def _feeds() -> dict[type[PodFact], tuple[str, ...]]:
+    feeds: dict[type[PodFact], tuple[str, ...]] = {}
+    for name, fed in noted(PodEntry, From).items():
+        feeds[fed.kind] = (*feeds.get(fed.kind, ()), name)
+    return feeds
+
+
+FEEDS = _feeds()
+"""What a pod's entry takes over, by kind of facts."""
+
+
 class Room:
     """What pods take of a node, whether it exists or not."""
 
     __slots__ = ("requested",)
 
-    def __init__(self) -> None:
-        self.requested: dict[str, int] = {PODS: 0}
+    def __init__(self, requested: Amounts | None = None) -> None:
+        self.requested: dict[str, int] = {PODS: 0} if requested is None else {**requested}
         """Every pod takes one of the ``pods``, too."""
 
     @property
@@ -111,39 +161,6 @@ def add_amounts(sums: dict[str, int], amounts: Amounts, factor: int) -> None:
     """Add amounts to sums, ``factor`` times."""
     for resource, amount in amounts.items():
         sums[resource] = sums.get(resource, 0) + factor * amount
-
-
-class NodeEntry:
-    """One node from its creation to its end, with the room that pods take of it."""
-
-    __slots__ = (
-        "allocatable",
-        "created_step",
-        "created_time",
-        "ended_step",
-        "ended_time",
-        "labels",
-        "last_use",
-        "name",
-        "room",
-    )
-
-    def __init__(self, name: str, room: Room, step: ScenarioStep, time: int) -> None:
-        self.name = name
-        self.created_step, self.created_time = step, time
-        self.ended_step: ScenarioStep | None = None
-        self.ended_time: int | None = None
-        self.allocatable: Amounts = {}
-        self.labels: Labels = NO_LABELS
-        self.room = room
-        self.last_use: NodeUse | None = None
-        """What it was when it was removed."""
-
-    @property
-    def use(self) -> "NodeUse":
-        if self.last_use is not None:
-            return self.last_use
-        return NodeUse(self.allocatable, dict(self.room.requested))
 
 
 class NodeUse:
@@ -161,15 +178,36 @@ class NodeUse:
         return self.requested.get(PODS, 0)
 
 
-class Totals:
+NO_AMOUNTS: Amounts = {}
+
+
+class NodeEntry(msgspec.Struct, eq=False):
+    """One node from its creation to its end, with the room that pods take of it."""
+
+    name: str
+    created_step: ScenarioStep
+    created_time: int
+    ended_step: ScenarioStep | None = None
+    ended_time: int | None = None
+    allocatable: SharedAmounts = NO_AMOUNTS
+    labels: SharedLabels = NO_LABELS
+    last_use: NodeUse | None = None
+    """What it was when it was removed."""
+    room: Room = msgspec.field(default_factory=Room)
+
+    @property
+    def use(self) -> NodeUse:
+        if self.last_use is not None:
+            return self.last_use
+        return NodeUse(self.allocatable, dict(self.room.requested))
+
+
+class Totals(msgspec.Struct, eq=False):
     """Sums over the nodes that exist."""
 
-    __slots__ = ("allocatable", "nodes", "requested")
-
-    def __init__(self) -> None:
-        self.nodes = 0
-        self.allocatable: dict[str, int] = {}
-        self.requested: dict[str, int] = {PODS: 0}
+    nodes: int = 0
+    allocatable: dict[str, int] = {}
+    requested: dict[str, int] = msgspec.field(default_factory=lambda: {PODS: 0})
 
     @property
     def pods(self) -> int:
@@ -177,53 +215,36 @@ class Totals:
         return self.requested[PODS]
 
     def copy(self) -> "Totals":
-        copy = Totals()
-        copy.nodes = self.nodes
-        copy.allocatable, copy.requested = dict(self.allocatable), dict(self.requested)
-        return copy
+        return Totals(self.nodes, dict(self.allocatable), dict(self.requested))
 
 
-class StepEntry:
-    """One major step: what was done in it, and the cluster when it came to rest.
+class StepEntry(msgspec.Struct, eq=False):
+    """One major step: what was done in it, and the cluster when it came to rest."""
 
-    ``nodes`` has those whose use changed in it, None for one that was removed.
-    """
-
-    __slots__ = (
-        "bound",
-        "controller_writes",
-        "created_pods",
-        "deleted",
-        "ended_time",
-        "facts",
-        "failed_attempts",
-        "major",
-        "minor",
-        "nodes",
-        "operations",
-        "pending",
-        "preempted",
-        "scheduled",
-        "started_time",
-        "totals",
-    )
-
-    def __init__(self, major: int, time: int) -> None:
-        self.major, self.minor = major, 0
-        self.started_time = self.ended_time = time
-        self.facts = self.operations = self.controller_writes = 0
-        self.created_pods = self.scheduled = self.failed_attempts = 0
-        self.preempted = self.deleted = 0
-        self.pending = self.bound = 0
-        self.totals = Totals()
-        self.nodes: dict[str, NodeUse | None] = {}
+    major: int
+    minor: int = 0
+    started_time: int = 0
+    ended_time: int = 0
+    facts: int = 0
+    operations: int = 0
+    controller_writes: int = 0
+    created_pods: int = 0
+    scheduled: int = 0
+    failed_attempts: int = 0
+    preempted: int = 0
+    deleted: int = 0
+    pending: int = 0
+    bound: int = 0
+    totals: Totals = msgspec.field(default_factory=Totals)
+    nodes: dict[str, NodeUse | None] = {}
+    """Those whose use changed in it, None for one that was removed."""
 
 
-class PreemptionEntry:
+class PreemptionEntry(msgspec.Struct, frozen=True, eq=False, array_like=True):
     """A pod that had to leave its node for another."""
 
-    __slots__ = ("node", "pod", "preemptor", "step", "time")
-
-    def __init__(self, pod: str, node: str, preemptor: str, step: ScenarioStep, time: int) -> None:
-        self.pod, self.node, self.preemptor = pod, node, preemptor
-        self.step, self.time = step, time
+    pod: str
+    node: str
+    preemptor: str
+    step: ScenarioStep
+    time: int

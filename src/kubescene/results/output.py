@@ -215,11 +215,11 @@ def write_results(
 def ledger_of(timeline: bytes) -> Ledger:
     """What a run would have kept while it was played."""
     # Only where a server has played is it needed here.
-    from kubescene.results.line_entries import LineEntries
+    from kubescene.results.entries import Entries
 
     lines = timeline.splitlines(keepends=True)[1:]
     with uncollected():  # entries stay, and none refers to itself
-        return LineEntries().read(lines, TIMELINE_FILE)
+        return Entries().read(lines, TIMELINE_FILE)
 
 
 def scenario_yaml(header: JsonObject, events: Iterable[KepEvent] | None) -> Iterator[bytes]:

@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import orjson
 
-from kubescene.clock import ScenarioStep
 from kubescene.errors import ConfigurationError
+from kubescene.results.entries import Entries
 from kubescene.results.explaining import ExplainedAttempt, attempts_of
 from kubescene.results.explanations import ExplanationMemory, Explanations
-from kubescene.results.fact_entries import FactEntries
 from kubescene.results.ledger import Ledger
 from kubescene.timeline import CustomFact, Fact, PodAttempt, ScenarioEnded, TimelineLog
 from kubescene.types import JsonObject
@@ -27,35 +26,6 @@ if TYPE_CHECKING:
     from kubescene.results.measures.own import OwnFunction
     from kubescene.results.prices import Prices
     from kubescene.results.tables import Table
-
-
-class AttemptTold(Protocol):
-    """One attempt of a scheduler at a pod, as facts and lines tell it."""
-
-    @property
-    def step(self) -> ScenarioStep: ...
-    @property
-    def time(self) -> int: ...
-    @property
-    def namespace(self) -> str: ...
-    @property
-    def name(self) -> str: ...
-    @property
-    def node(self) -> str: ...
-    @property
-    def profile(self) -> str: ...
-    @property
-    def attempt(self) -> int: ...
-    @property
-    def evaluated(self) -> int: ...
-    @property
-    def feasible(self) -> int: ...
-    @property
-    def message(self) -> str: ...
-    @property
-    def reason(self) -> str: ...
-    @property
-    def nominated(self) -> str: ...
 
 
 class RunSource(ABC):
@@ -109,8 +79,8 @@ class RunSource(ABC):
         return (fact for fact in self.facts() if isinstance(fact, CustomFact))
 
     @abstractmethod
-    def attempts(self) -> Iterator[AttemptTold]:
-        """The attempts of schedulers, in order, streaming."""
+    def attempts(self) -> Iterator[PodAttempt]:
+        """The attempts of schedulers, or their lines, in order, streaming."""
 
     @abstractmethod
     def explain(self, pod: str) -> list[ExplainedAttempt]:
@@ -190,14 +160,14 @@ class LogSource(RunSource):
     def facts(self) -> Iterator[Fact]:
         return self._log.read(0, len(self._log))
 
-    def attempts(self) -> Iterator[AttemptTold]:
+    def attempts(self) -> Iterator[PodAttempt]:
         return (fact for fact in self.facts() if isinstance(fact, PodAttempt))
 
     def explain(self, pod: str) -> list[ExplainedAttempt]:
         return attempts_of(self._log, self._explanations, pod)
 
     def _read(self) -> Ledger:
-        return FactEntries().all(self.facts())
+        return Entries().all(self.facts())
 
 
 def open_run(where: object) -> RunSource:

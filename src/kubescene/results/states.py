@@ -5,16 +5,16 @@ Objects of one template say the same: what they ask for or offer is worked out o
 
 import re
 from collections.abc import Mapping
-from typing import NamedTuple, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 import orjson
 
 from kubescene.api.records import Record
 from kubescene.api.records.owner_references import controller_name, owner_references
-from kubescene.api.resource_requests import node_allocatable
-from kubescene.results.pod_resources import NOTHING, PodRequests, known_resources, stored_spec
-from kubescene.timeline.object_facts import ObjectState
+from kubescene.api.records.parts import Sections
+from kubescene.api.resource_requests import node_allocatable, pod_requests
+from kubescene.timeline.object_facts import ObjectPatched, ObjectState, ObjectStored
 
 Amounts: TypeAlias = Mapping[str, int]
 """By resource: cpu in thousandths, everything else in whole units. Shared, so read-only."""
@@ -22,11 +22,13 @@ Labels: TypeAlias = Mapping[str, str]
 """Shared by objects of one template, so read-only."""
 
 NO_LABELS: Labels = {}
+NOTHING = msgspec.Raw(b"null")
 EMPTY = msgspec.Raw(b"{}")
 POD_BEGINS = b'{"apiVersion":"v1","kind":"Pod","metadata":{'
 METADATA_AT = len(POD_BEGINS) - 1
 END_OF_METADATA = b'},"spec":'
 STATUS_BEGINS = b',"status":'
+SPEC_BEGINS = b',"spec":'
 LABELS, OWNERS = b'"labels":', b'"ownerReferences":'
 BOUND = re.compile(rb'\{"spec":\{"nodeName":"([^"\\]*)"\}\}')
 KEPT = 1024
@@ -129,6 +131,48 @@ _LABELS = msgspec.json.Decoder(dict[str, str] | None)
 _OWNERS = msgspec.json.Decoder(tuple[_Owner, ...] | None)
 
 
+class PodRequests:
+    """Requests by what the spec says; answers are shared and therefore read-only."""
+
+    def __init__(self) -> None:
+        self._known: dict[bytes, dict[str, int]] = {}
+
+    def asked(
+        self,
+        containers: msgspec.Raw,
+        init_containers: msgspec.Raw,
+        overhead: msgspec.Raw,
+        resources: msgspec.Raw,
+    ) -> dict[str, int]:
+        """What the decisive members of a spec ask for, given as text."""
+        text = b'{"containers":%s,"initContainers":%s,"overhead":%s,"resources":%s}' % (
+            containers,
+            init_containers,
+            overhead,
+            resources,
+        )
+        known = self._known.get(text)
+        if known is None:
+            if len(self._known) >= KEPT:
+                self._known.clear()
+            requests = pod_requests({"spec": orjson.loads(text)})
+            known = self._known[text] = known_resources(requests)
+        return known
+
+
+def stored_spec(pod: ObjectState) -> bytes:
+    """The part of a record that holds the spec, which pods of one template share; else empty."""
+    if isinstance(pod, Record) and isinstance(pod.payload, Sections):
+        for member in pod.payload.members:
+            if member.startswith(SPEC_BEGINS):
+                return member
+    return b""
+
+
+def known_resources(amounts: Any) -> dict[str, int]:
+    return {name: int(amount) for name, amount in sorted(amounts.items()) if amount}
+
+
 class States:
     """Reads objects; raises `msgspec.DecodeError` for what is none."""
 
@@ -141,7 +185,24 @@ class States:
         self._labels: dict[bytes, Labels] = {}
         self._owners: dict[bytes, str] = {}
 
-    def told_pod(self, text: bytes) -> PodState:
+    def pod(self, fact: ObjectStored) -> PodState:
+        """The pod that a fact, or its line, is about."""
+        return self.pod_of(fact.record) if is_fact(fact) else self.pod_in(bytes(_text_of(fact)))
+
+    def node(self, fact: ObjectStored) -> NodeState:
+        """The node that a fact, or its line, is about."""
+        node = taken_apart(_text_of(fact))
+        status = _NODE_STATUS.decode(node.status)
+        labels = self._labelled(node.metadata)
+        return NodeState(self._allocatable(bytes(status.allocatable)), labels)
+
+    def bound_node(self, fact: ObjectPatched) -> str:
+        """Where the pod is that was just bound."""
+        if is_fact(fact):
+            return fact.record.node
+        return bound_to(bytes(fact.body), _text_of(fact))
+
+    def pod_in(self, text: bytes) -> PodState:
         """A pod from its text, most of which other pods of its template share.
 
         A text that begins as ours do, with no status before, has everything but metadata behind its
@@ -150,11 +211,11 @@ class States:
         """
         cut = text.find(END_OF_METADATA) if text.startswith(POD_BEGINS) else -1
         if cut < 0 or text.find(STATUS_BEGINS, 0, cut) >= 0:
-            return self.pod(taken_apart(text))
+            return self.decoded_pod(text)
         rest = text[cut:]
         known = self._pods.get(rest)
         if known is None:
-            known = self.pod(taken_apart(text))
+            known = self.decoded_pod(text)
             _keep(self._pods, rest, msgspec.structs.replace(known, owner="", labels=NO_LABELS))
             return known
         if text.find(LABELS, 0, cut) < 0 and text.find(OWNERS, 0, cut) < 0:
@@ -164,34 +225,30 @@ class States:
             known.node, known.phase, known.ask, self._owned(metadata), self._labelled(metadata)
         )
 
-    def pod(self, pod: ObjectText) -> PodState:
-        """A pod from its parts."""
+    def decoded_pod(self, text: bytes) -> PodState:
+        """A pod from its text."""
+        pod = taken_apart(text)
         node, ask = self._spec(bytes(pod.spec))
         return PodState(
             node, phase_of(pod), ask, self._owned(pod.metadata), self._labelled(pod.metadata)
         )
 
-    def new_pod(self, pod: ObjectState) -> PodState:
-        """A pod from its record, with its owner; decoded only if need be."""
-        if isinstance(pod, Record) and not pod.owner:
-            return self.stored_pod(pod)
-        references = owner_references(pod) if isinstance(pod, Record) else None
-        if references is None:
-            return self.pod(taken_apart(pod.unversioned_data))
-        state = self.stored_pod(pod)
-        owner = controller_name(references)
-        return PodState(state.node, state.phase, state.ask, owner, state.labels)
-
-    def stored_pod(self, pod: ObjectState) -> PodState:
-        """The same from a record, whose owner is left out, since it never changes."""
+    def pod_of(self, pod: ObjectState) -> PodState:
+        """A pod from its record, decoded only if need be."""
         text = stored_spec(pod)
         if not text or not isinstance(pod, Record):
-            return self.pod(taken_apart(pod.unversioned_data))
+            return self.decoded_pod(pod.unversioned_data)
+        owner = ""
+        if pod.owner:
+            references = owner_references(pod)
+            if references is None:
+                return self.decoded_pod(pod.unversioned_data)
+            owner = controller_name(references)
         ask = self._asks.get(text)
         if ask is None:
             ask = self._ask(_POD_SPEC.decode(taken_apart(pod.unversioned_data).spec))
             _keep(self._asks, text, ask)
-        return PodState(pod.node, pod.phase, ask, "", pod.labels)
+        return PodState(pod.node, pod.phase, ask, owner, pod.labels)
 
     def _spec(self, text: bytes) -> _PodSpecRead:
         known = self._specs.get(text)
@@ -211,11 +268,6 @@ class States:
             tuple([gate.name for gate in gates]) if gates else (),
         )
 
-    def node(self, node: ObjectText) -> NodeState:
-        status = _NODE_STATUS.decode(node.status)
-        labels = self._labelled(node.metadata)
-        return NodeState(self._allocatable(bytes(status.allocatable)), labels)
-
     def _allocatable(self, text: bytes) -> Amounts:
         known = self._offered.get(text)
         if known is None:
@@ -223,10 +275,6 @@ class States:
             known = known_resources(node_allocatable(status))
             _keep(self._offered, text, known)
         return known
-
-    def labels(self, obj: ObjectText) -> Labels:
-        """The labels of an object."""
-        return self._labelled(obj.metadata)
 
     def _labelled(self, metadata: MetadataText) -> Labels:
         labels = metadata.labels
@@ -252,6 +300,17 @@ class States:
         return known
 
 
+def is_fact(fact: object) -> bool:
+    """Whether it is a fact, not its line."""
+    return isinstance(fact, ObjectStored)
+
+
+def _text_of(fact: Any) -> bytes | msgspec.Raw:
+    """The object of a fact, or of its line."""
+    text: bytes | msgspec.Raw = fact.record.unversioned_data if is_fact(fact) else fact.object
+    return text
+
+
 def taken_apart(text: bytes | msgspec.Raw) -> ObjectText:
     """An object from its text."""
     return _OBJECT.decode(text)
@@ -261,7 +320,7 @@ def phase_of(pod: ObjectText) -> str:
     return _POD_STATUS.decode(pod.status).phase
 
 
-def bound_to(body: bytes, pod: msgspec.Raw) -> str:
+def bound_to(body: bytes, pod: bytes | msgspec.Raw) -> str:
     """The node of a pod that was just bound: that of the patch, or else of the pod after it."""
     if (bound := BOUND.fullmatch(body)) is not None:
         return bound[1].decode()

@@ -14,17 +14,10 @@ import orjson
 from kubescene.api.text.reading import Bounds, ReadingError
 from kubescene.errors import ConfigurationError
 from kubescene.garbage import uncollected
+from kubescene.results.entries import Entries, attempts_in, custom_facts, damaged
 from kubescene.results.explaining import ExplainedAttempt, read_attempts
 from kubescene.results.ledger import Ledger
 from kubescene.results.ledger_file import read_ledger
-from kubescene.results.line_entries import (
-    Known,
-    LineEntries,
-    PodScheduled,
-    custom_facts,
-    damaged,
-    told,
-)
 from kubescene.results.output import (
     EXPLANATIONS_FILE,
     INDEX_FILE,
@@ -33,8 +26,8 @@ from kubescene.results.output import (
     SUMMARY_FILE,
     TIMELINE_FILE,
 )
-from kubescene.results.sources import AttemptTold, RunSource
-from kubescene.timeline import CustomFact, Fact
+from kubescene.results.sources import RunSource
+from kubescene.timeline import CustomFact, Fact, PodAttempt
 from kubescene.timeline.files import read_header
 from kubescene.timeline.lines import DAMAGED as DAMAGED_LINE
 from kubescene.timeline.streaming import StreamReader
@@ -110,12 +103,8 @@ class TimelineSource(RunSource):
     def custom_facts(self) -> Iterator[CustomFact]:
         return custom_facts(self.lines(), str(self.timeline))
 
-    def told(self) -> Iterator[Known]:
-        """The facts of kinds that the ledger knows, as far as it needs them."""
-        return told(self.lines(), str(self.timeline))
-
-    def attempts(self) -> Iterator[AttemptTold]:
-        return (line for line in self.told() if isinstance(line, PodScheduled))
+    def attempts(self) -> Iterator[PodAttempt]:
+        return attempts_in(self.lines(), str(self.timeline))
 
     def explain(self, pod: str) -> list[ExplainedAttempt]:
         raise ConfigurationError(
@@ -124,7 +113,7 @@ class TimelineSource(RunSource):
 
     def _read(self) -> Ledger:
         with uncollected():  # entries stay, and none refers to itself
-            return LineEntries().read(self.lines(), str(self.timeline))
+            return Entries().read(self.lines(), str(self.timeline))
 
 
 class DirectorySource(TimelineSource):

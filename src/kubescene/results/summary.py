@@ -9,7 +9,7 @@ from msgspec import to_builtins
 
 from kubescene.api.resource_requests import PODS
 from kubescene.clock import format_micro_time
-from kubescene.results.fact_entries import FactEntries
+from kubescene.results.entries import Entries
 from kubescene.results.ledger_entries import PENDING, NodeEntry, PodEntry, StepEntry
 from kubescene.timeline import (
     ExpectationsEvaluated,
@@ -157,7 +157,7 @@ def folded(facts: Iterable[Fact]) -> "SummaryFold":
     return fold
 
 
-class SummaryFold(FactEntries):
+class SummaryFold(Entries):
     """A ledger, and what the summary tells beside it."""
 
     def __init__(self) -> None:

@@ -9,7 +9,7 @@ from kubescene.scenario.spec import ScenarioSpec
 from kubescene.scenario.validation.faults import Fault
 from kubescene.scenario.validation.registered import check_schedulers
 from kubescene.scenario.validation.scenarios import tolerated
-from kubescene.scenario.validation.unsimulated import Cast, unsimulated
+from kubescene.scenario.validation.unsimulated import Players, unsimulated
 from kubescene.scheduler import SchedulerOptions
 from kubescene.timeline import TimelineLog
 from kubescene.types import JsonObject
@@ -40,7 +40,7 @@ class Examination:
             raise fault.error
         check_schedulers(spec, controllers, (each.scheduler_name for each in scheduler.profiles))
         if self.strict:
-            for each in unsimulated(spec, Cast.of(spec, controllers, scheduler)):
+            for each in unsimulated(spec, Players.of(spec, controllers, scheduler)):
                 raise each.error
         return remarks(scenario, spec, controllers=controllers, scheduler=scheduler)
 
@@ -54,7 +54,7 @@ def remarks(
 ) -> list[str]:
     """What a scenario says in vain."""
     unknown = [str(fault.error) for fault in tolerated(scenario)]
-    return [*unknown, *map(str, unsimulated(spec, Cast.of(spec, controllers, scheduler)))]
+    return [*unknown, *map(str, unsimulated(spec, Players.of(spec, controllers, scheduler)))]
 
 
 def check_measures(own: "Sequence[OwnFunction]") -> None:

@@ -29,7 +29,6 @@ from kubescene.scenario.resource import ScenarioResource
 from kubescene.scenario.simulation import Simulation, parse_simulation
 from kubescene.scenario.world import LiveScenario, Stage
 from kubescene.scheduler import SchedulerOptions
-from kubescene.scheduler.extenders.background import at_once
 from kubescene.timeline import Instrument, TimelineLog, TimelineRecorder
 from kubescene.timeline.explanations import ExplanationRecorder, Line
 from kubescene.timeline.files import Header
@@ -237,5 +236,5 @@ def cluster_options(
         start=simulation.start,
         explain=simulation.explain,
         kubelet=simulation.kubelet,
-        scheduler=simulation.scheduler_options(at_once(scheduler or SchedulerOptions())),
+        scheduler=simulation.scheduler_options((scheduler or SchedulerOptions()).at_once()),
     )

@@ -15,6 +15,7 @@ from kubescene.clock import Clock, EventQueue, ScenarioStep
 from kubescene.control import Crank, Slot
 from kubescene.lane import Lane
 from kubescene.scenario.edits import IgnoredOperation
+from kubescene.scenario.operations import CreateAlike
 from kubescene.scenario.outside import OutsideController, OutsideStatus
 from kubescene.scenario.phases import ScenarioPhase, StepPhase
 from kubescene.timeline import Instruments, Outcome
@@ -47,6 +48,11 @@ class World(Protocol):
     @property
     def lane(self) -> Lane | None:
         """Where like pods pass without a turn for each; None if there is no such way."""
+        ...
+
+    @property
+    def creates_alike(self) -> CreateAlike | None:
+        """Creates pods of one template many at a time; None if there is no such way."""
         ...
 
     @property

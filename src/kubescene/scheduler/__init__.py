@@ -14,7 +14,6 @@ from kubescene.scheduler.extenders.extenders import (
     PendingCall,
 )
 from kubescene.scheduler.framework.cycle_state import CycleState
-from kubescene.scheduler.framework.defaults import default_profile
 from kubescene.scheduler.framework.feature_gates import FeatureGates
 from kubescene.scheduler.framework.interfaces import (
     MAX_NODE_SCORE,
@@ -64,11 +63,7 @@ from kubescene.scheduler.framework.interfaces import (
     WaitingPods,
     WhatIf,
 )
-from kubescene.scheduler.framework.plugin_registry import (
-    ClassFactory,
-    PluginRegistry,
-    default_registry,
-)
+from kubescene.scheduler.framework.plugin_registry import ClassFactory, PluginRegistry
 from kubescene.scheduler.framework.profile import (
     Backoff,
     EnabledPlugin,
@@ -77,6 +72,7 @@ from kubescene.scheduler.framework.profile import (
 )
 from kubescene.scheduler.framework.status import SKIP, SUCCESS, Code, Status
 from kubescene.scheduler.options import SchedulerOptions
+from kubescene.scheduler.plugins.default_profile import default_profile, default_registry
 from kubescene.scheduler.scheduler import Scheduler, kube_scheduler
 from kubescene.scheduler.state.deltas import Delta, DeltaKind, DeltaReader
 from kubescene.scheduler.state.memo import Memo

@@ -4,82 +4,131 @@ Three questions about the next pod in place of a turn. Whatever they leave out i
 nobody is there to see it: no binding waits, nobody is asked, no pod waits for an event.
 """
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from msgspec.structs import replace
 
 from kubescene.actors import Actor
 from kubescene.api.records import Record
 from kubescene.client.interfaces import Subscription
+from kubescene.errors import PluginError
+from kubescene.recording import Recorder
+from kubescene.scheduler.attempts import Attempts
 from kubescene.scheduler.cycle.cycle import Cycle
-from kubescene.scheduler.cycle.decisions import Decision
-from kubescene.scheduler.queue.waiting_places import QueuedPod
-from kubescene.scheduler.state.pods import PodInfo
-
-if TYPE_CHECKING:
-    from kubescene.scheduler.scheduler import Scheduler
-
-BINDER = "DefaultBinder"
+from kubescene.scheduler.cycle.decisions import Decided, Decision
+from kubescene.scheduler.fast.routine import NextDecision
+from kubescene.scheduler.queue.scheduling_queue import SchedulingQueue
+from kubescene.scheduler.queue.waiting_places import IN_FLIGHT, QueuedPod
+from kubescene.scheduler.state.nominations import Nominations
+from kubescene.scheduler.state.placed_pods import PlacedPods
+from kubescene.scheduler.state.pods import PodClasses, PodInfo
+from kubescene.scheduler.telling import notices
+from kubescene.scheduler.telling.attempt_reports import AttemptReports
+from kubescene.timeline.explanations import Explain
 
 
 class LikePods:
     """The next pods of one scheduler, as long as nothing is special about them."""
 
-    def __init__(self, scheduler: "Scheduler", watch: Subscription) -> None:
-        self._scheduler = scheduler
-        self._nodes = scheduler.nodes
-        self._classes = scheduler._classes
-        self._placed = scheduler._placed
+    def __init__(
+        self,
+        watch: Subscription,
+        attempts: Attempts,
+        cycles: Mapping[str, Cycle],
+        queue: SchedulingQueue,
+        *,
+        placed: PlacedPods,
+        nominations: Nominations,
+        classes: PodClasses,
+        recorder: Recorder,
+        reports: AttemptReports,
+        actor: Actor,
+        annotates: bool,
+    ) -> None:
         self.watch = watch
         """Through which the scheduler hears of pods."""
-
-    @property
-    def actor(self) -> Actor:
-        return self._scheduler._client.actor
+        self.actor = actor
+        self._attempts = attempts
+        self._cycles = cycles
+        self._queue = queue
+        self._nodes = placed.nodes
+        self._placed = placed.by_uid
+        self._nominations = nominations
+        self._classes = classes
+        self._recorder = recorder
+        self._reports = reports
+        self._annotates = annotates
 
     def why_not(self) -> str:
         """What keeps the next pods out of the lane, whoever they are; empty if nothing does."""
-        scheduler, queue = self._scheduler, self._scheduler.queue
-        if queue.is_listening:
-            return "a pod waits for something to happen"
-        if scheduler._bindings.all or scheduler._asking:
+        if self._attempts.has_bindings:
             return "a binding waits"
-        if scheduler._deciding is not None:
-            return "a decision waits for an extender"
-        if scheduler._annotates:
-            return "attempts are annotated"
-        if scheduler._recorder.on:
-            return "Events are written"
-        if scheduler.nominations:
-            return "a pod is nominated"
-        if self._nodes.images.known:
-            return "nodes hold images"
-        return ""
+        if self._attempts.undecided is not None:
+            return "a decision waits"
+        return "attempts are annotated" if self._annotates else ""
+
+    @property
+    def is_watching(self) -> bool:
+        """Whether a change of a pod may mean something to it, beside that one is placed.
+
+        Then it has to be told of each: the lane says `assume`, and `done` once the pod is bound.
+        """
+        return self._queue.is_waited_in or bool(self._nodes.images.known)
 
     def next(self) -> QueuedPod | None:
         """The pod whose turn it is; None if it is the last, or if none is ready."""
-        return self._scheduler.queue.first_of_several()
+        return self._queue.first_of_several()
 
     def cycle_of(self, pod: PodInfo) -> Cycle | None:
         """The cycle of a pod that is bound as soon as it is decided about; None if it is not."""
-        scheduler = self._scheduler
         if pod.spec.group or pod.terminating or pod.nominated_node or pod.node:
             return None
-        cycle = scheduler._cycles[pod.scheduler_name]
+        cycle = self._cycles[pod.scheduler_name]
         framework, binders = cycle.framework, cycle.framework.bind
         if not cycle.extenders.is_empty or not binders:
             return None
         return cycle if is_default_binder(framework.plugins[binders[0].name]) else None
 
-    def decide(self, pod: PodInfo, cycle: Cycle) -> Decision | None:
+    def decide(
+        self, entry: QueuedPod, cycle: Cycle, *, follows: bool
+    ) -> Decision | NextDecision | None:
         """Where the pod goes, if it is bound there at once.
 
-        None if that takes a whole turn; nothing has happened then.
+        ``follows`` says that nothing has happened since the pod before was placed. None if there is
+        more to it: then its next turn goes on from here.
         """
+        if follows and (found := cycle.routines.decide_next(entry.pod)) is not None:
+            return found
+        pod, nominations = entry.pod, self._nominations
         relevant = cycle.framework.relevance.of(pod.signature)
         if relevant.post_bind or not relevant.binds_at_once:
             return None
-        return cycle.routines.decide(pod, self._scheduler._wanted())
+        if nominations and nominations.node_of(pod):
+            return None
+        explain = self._reports.wanted
+        return cycle.routines.decide(pod, explain) or self._decide(entry, cycle, explain)
+
+    def _decide(self, entry: QueuedPod, cycle: Cycle, explain: Explain | None) -> Decision | None:
+        """The same by a whole cycle."""
+        attempts, queue = self._attempts, self._queue
+        queue.pop()
+        deciding = cycle.begin(entry.pod, explain, queue.cycle)
+        decision = deciding.decision
+        try:
+            if not deciding.run():
+                attempts.undecided = (entry, deciding)
+                return None
+            decision = deciding.decision
+        except PluginError as error:
+            attempts.undecided = (entry, Decided(deciding.decision, error))
+            return None
+        except Exception:
+            attempts.recover(entry)
+            raise
+        if decision.node and not (decision.traceback or decision.extenders or decision.effect):
+            return decision
+        attempts.undecided = (entry, Decided(decision))
+        return None
 
     def start_time(self, status: bytes) -> str | None:
         """Since when pods with an encoded status run; None if it has to be read first."""
@@ -101,9 +150,30 @@ class LikePods:
             start_time=start_time,
             signature=signature,
         )
-        self._scheduler.queue.placed_first(entry)
+        queue = self._queue
+        if entry.place is IN_FLIGHT:
+            queue.done(entry)
+        else:
+            queue.placed_first(entry)
         self._placed[pod.uid] = placed
         self._nodes.add_pod(placed, node)
+
+    def assume(self, entry: QueuedPod, node: str) -> None:
+        """The pod is about to be bound, and its scheduler will be told of it."""
+        if entry.place is not IN_FLIGHT:
+            self._queue.pop()
+        assumed = self._placed[entry.pod.uid] = entry.pod.assumed(node)
+        self._nodes.add_pod(assumed, node)
+
+    def done(self, entry: QueuedPod) -> None:
+        """The pod is bound, and its scheduler was told of it."""
+        self._queue.done(entry)
+
+    def announce(self, pod: PodInfo, node: str) -> None:
+        """Say to people that a pod is bound, if they want to know."""
+        recorder = self._recorder
+        if recorder.on:
+            recorder.tell(notices.scheduled(pod, node))
 
 
 def is_default_binder(plugin: object) -> bool:

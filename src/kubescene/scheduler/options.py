@@ -1,17 +1,21 @@
 """What a scheduler is made with."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kubescene.errors import ConfigurationError
 from kubescene.scheduler.extenders.extenders import Extender, ExtenderCaller
-from kubescene.scheduler.framework.defaults import default_profile, gated_profile
 from kubescene.scheduler.framework.feature_gates import DEFAULT_GATES, FeatureGates
 from kubescene.scheduler.framework.guarded_calls import PluginErrors
 from kubescene.scheduler.framework.interfaces import PluginFactory
-from kubescene.scheduler.framework.plugin_registry import PluginRegistry, default_registry
+from kubescene.scheduler.framework.plugin_registry import PluginRegistry
 from kubescene.scheduler.framework.profile import Backoff, Profile
+from kubescene.scheduler.plugins.default_profile import (
+    default_profile,
+    default_registry,
+    gated_profile,
+)
 from kubescene.timeline.explanations import Explain
 from kubescene.types import ReadOnlyObject
 
@@ -53,6 +57,21 @@ class SchedulerOptions:
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "SchedulerOptions":
         return self
+
+    def in_background(self) -> "SchedulerOptions":
+        """The same for a world in which others wait for the same thread as an extender's answer."""
+        from kubescene.scheduler.extenders.background import in_background  # threads: if served
+
+        return self._with_caller(in_background(self.extender_caller))
+
+    def at_once(self) -> "SchedulerOptions":
+        """The same for a run that goes on when an extender has answered, and not before."""
+        from kubescene.scheduler.extenders.background import at_once  # threads: if served
+
+        return self._with_caller(at_once(self.extender_caller))
+
+    def _with_caller(self, caller: ExtenderCaller | None) -> "SchedulerOptions":
+        return self if caller is self.extender_caller else replace(self, extender_caller=caller)
 
     def registry(self) -> PluginRegistry:
         """The built-in plugins and the additional ones."""

@@ -10,7 +10,6 @@ from kubescene.client.interfaces import Client
 from kubescene.clock import Clock, Stream
 from kubescene.errors import ConfigurationError
 from kubescene.recording import Recorder
-from kubescene.scheduler.binding.evictions import Evictions
 from kubescene.scheduler.binding.waiting_pods import WaitingRoom
 from kubescene.scheduler.cycle.cycle import Cycle
 from kubescene.scheduler.cycle.suppositions import Supposition
@@ -20,6 +19,7 @@ from kubescene.scheduler.framework.cycle_state import CycleState
 from kubescene.scheduler.framework.feature_gates import DEFAULT_GATES, FeatureGates
 from kubescene.scheduler.framework.informers import Informer, Informers
 from kubescene.scheduler.framework.interfaces import Handle
+from kubescene.scheduler.preemption.evictions import Evictions
 from kubescene.scheduler.queue.scheduling_queue import SchedulingQueue
 from kubescene.scheduler.state.nodes import NodeTable
 from kubescene.scheduler.state.nominations import Nominations

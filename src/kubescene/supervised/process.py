@@ -8,16 +8,19 @@ import os
 import shlex
 import signal
 import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from queue import SimpleQueue
 from threading import Lock
 
+from kubescene.supervised import warden_script
 from kubescene.supervised.last_words import Drain, LastWords
-from kubescene.supervised.wardens import Warden
 
 MOMENT_S = 1.0
 """How long we wait for what is about to happen anyway: an exit, the end of an output."""
+
+OVER = b"over"
 
 
 class Process:
@@ -131,3 +134,38 @@ def started(words: Sequence[str], environment: Mapping[str, str]) -> "subprocess
         )
     except OSError as error:
         raise ValueError(error.strerror or str(error)) from error
+
+
+class Warden:
+    """Our end of the pipe. Made before the program, so that none is ever without one."""
+
+    def __init__(self) -> None:
+        """Raises ValueError if it cannot be started."""
+        try:
+            self._process = subprocess.Popen(
+                [sys.executable, "-I", "-S", warden_script.__file__],
+                bufsize=0,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                # Whoever ends us by our process group does not end the warden.
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise ValueError(f"nobody can be set to watch it: {error}") from error
+
+    def watch(self, group: int, directory: str = "") -> None:
+        """End this process group when we are gone, and remove what is its own."""
+        self._send(b"%d %b\0\n" % (group, os.fsencode(directory)))
+
+    def dismiss(self) -> None:
+        """There is nothing to end any more."""
+        self._send(OVER)
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait()
+
+    def _send(self, data: bytes) -> None:
+        assert self._process.stdin is not None
+        with suppress(BrokenPipeError):  # Somebody has ended it: then nobody watches.
+            self._process.stdin.write(data)

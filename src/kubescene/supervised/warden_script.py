@@ -1,4 +1,4 @@
-"""What a warden does (see `kubescene.supervised.wardens`): run as a script of its own.
+"""What a warden does (see `kubescene.supervised.process`): run as a script of its own.
 
 It imports nothing of ours, and little at all: it has to be there at once.
 """

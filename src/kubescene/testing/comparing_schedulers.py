@@ -37,7 +37,7 @@ USER = Actor("compare-with")
 ENDS = (ScenarioPhase.SUCCEEDED, ScenarioPhase.PAUSED, ScenarioPhase.FAILED)
 
 
-class Decision(NamedTuple):
+class ObservedDecision(NamedTuple):
     """What a scheduler did with a pod."""
 
     step: str
@@ -55,8 +55,8 @@ class Decision(NamedTuple):
 class Differences:
     """How two runs of one scenario differ."""
 
-    ours: Sequence[Decision]
-    theirs: Sequence[Decision]
+    ours: Sequence[ObservedDecision]
+    theirs: Sequence[ObservedDecision]
 
     def __bool__(self) -> bool:
         return list(self.ours) != list(self.theirs)
@@ -73,33 +73,37 @@ class Differences:
                 yield f"  theirs {theirs or 'nothing more'}"
 
 
-def at(decisions: Sequence[Decision], index: int) -> Decision | None:
+def at(decisions: Sequence[ObservedDecision], index: int) -> ObservedDecision | None:
     return decisions[index] if index < len(decisions) else None
 
 
-def decisions_in(log: TimelineLog) -> list[Decision]:
+def decisions_in(log: TimelineLog) -> list[ObservedDecision]:
     """All decisions about pods. A failure that says the same as the one before is told once.
 
     kube-scheduler writes nothing for such a failure, so nobody outside can see it.
     """
-    found: list[Decision] = []
+    found: list[ObservedDecision] = []
     last: dict[str, tuple[str, str]] = {}
     for fact in log.read(0, len(log)):
         step = str(fact.step)
         if isinstance(fact, PodScheduled):
-            found.append(Decision(step, "is bound to", f"{fact.namespace}/{fact.name}", fact.node))
+            found.append(
+                ObservedDecision(step, "is bound to", f"{fact.namespace}/{fact.name}", fact.node)
+            )
         elif isinstance(fact, PodPreempted):
-            found.append(Decision(step, "leaves", f"{fact.namespace}/{fact.name}", fact.node))
+            found.append(
+                ObservedDecision(step, "leaves", f"{fact.namespace}/{fact.name}", fact.node)
+            )
         elif isinstance(fact, PodUnscheduled):
             said = (fact.message, fact.nominated)
             if last.get(fact.uid) != said:
                 last[fact.uid] = said
                 pod = f"{fact.namespace}/{fact.name}"
-                found.append(Decision(step, "waits", pod, fact.nominated, fact.message))
+                found.append(ObservedDecision(step, "waits", pod, fact.nominated, fact.message))
     return found
 
 
-def ours(scenario: JsonObject) -> list[Decision]:
+def ours(scenario: JsonObject) -> list[ObservedDecision]:
     """The decisions of the scheduler of this package, with the settings that the other one needs.
 
     Backoffs say in which order pods are tried again.
@@ -129,7 +133,7 @@ class OtherScheduler:
             self.close()
             raise
 
-    def play(self, scenario: JsonObject) -> list[Decision]:
+    def play(self, scenario: JsonObject) -> list[ObservedDecision]:
         """Its decisions in a scenario that says nothing of programs outside."""
         made = self._client.create(outside_form(scenario))
         ref = ObjectRef(SCENARIO, made.name)
@@ -143,7 +147,7 @@ class OtherScheduler:
         self._client.delete(ref)
         return decisions
 
-    def _decisions(self, name: str) -> list[Decision]:
+    def _decisions(self, name: str) -> list[ObservedDecision]:
         played = self._server.scenarios.run_named(name)
         return [] if played is None else decisions_in(played.log)
 
@@ -203,7 +207,7 @@ def compare_with(
 
 
 def compared_once(
-    command: str, scenario: JsonObject, here: Sequence[Decision]
+    command: str, scenario: JsonObject, here: Sequence[ObservedDecision]
 ) -> Differences | KubesceneError:
     try:
         with OtherScheduler(command, names_in(scenario)) as other:

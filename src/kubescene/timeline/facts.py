@@ -64,6 +64,11 @@ class Fact(
             raise TypeError(f"there is a fact called {name} already: {_KINDS[name].__module__}")
         _KINDS[name] = cls
 
+    @property
+    def is_asked(self) -> bool:
+        """Whether an operation asked for it, not a controller."""
+        return not self.id.startswith(GENERATED_ID)
+
     def objects(self) -> Iterable[ObjectKey]:
         """The objects that it is about, for those who look for one."""
         return ()

@@ -1,4 +1,4 @@
-"""The timeline as KEP-140 shows it: one view of the log.
+"""The timeline as KEP-140 shows it: one view of the log, written and read.
 
 An event has exactly one body, named by ``operation``::
 
@@ -13,35 +13,35 @@ An event has exactly one body, named by ``operation``::
 
 Bodies are KEP-140's; ``operation`` is the type name of its first draft. ``scheduleResult`` is
 bounded: at most `ATTEMPTS_LISTED` attempts, with a ``cut`` marker where something was left out.
-Facts of other kinds are not part of the view; a package that wants its own to be registers a
-function with `body_of`.
+Facts of other kinds are not part of the view. `event_of` shows a fact, `line_of` is the line of the
+fact that an event shows, as far as the event tells: no profile, no reason, no uid of what is gone.
 """
 
 from collections.abc import Iterator
-from functools import singledispatch
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 import orjson
 
-from kubescene.api.text.encoding import encode
-from kubescene.clock import ScenarioStep, format_micro_time
+from kubescene.actors import Role
+from kubescene.clock import ScenarioStep, format_micro_time, parse_time
 from kubescene.timeline.facts import Advanced, Done, Fact
+from kubescene.timeline.lines import NOTHING, line_type
 from kubescene.timeline.object_facts import ObjectCreated, ObjectDeleted, ObjectPatched, ObjectState
-from kubescene.timeline.pod_facts import PodAttempt, PodFact, PodPreempted
+from kubescene.timeline.pod_facts import (
+    PodAttempt,
+    PodFact,
+    PodPreempted,
+    PodScheduled,
+    PodUnscheduled,
+)
 from kubescene.timeline.schedule_results import ScheduleResult
 
 ATTEMPTS_LISTED = 3
 PASSED = "passed"
-
-
-class Body(NamedTuple):
-    """The draft's operation type, the name of the body's field, and the body."""
-
-    operation: str
-    field: str
-    value: dict[str, Any]
+DEFAULT_NAMESPACE = "default"
+UNTOLD_STEP = ScenarioStep(0, 0)
 
 
 class KepEvent(msgspec.Struct, frozen=True, gc=False):
@@ -56,102 +56,189 @@ class KepEvent(msgspec.Struct, frozen=True, gc=False):
         return decoded
 
 
+# -- the shapes --------------------------------------------------------------------------------
+
+
+class Shape(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """What KEP-140 describes; members that are empty are left out."""
+
+
+class Step(Shape, frozen=True, kw_only=True):
+    major: int
+    minor: int
+
+
+class Asked(Shape, frozen=True, kw_only=True):
+    """An operation, and the object that it left."""
+
+    operation: msgspec.Raw
+    result: msgspec.Raw = NOTHING
+
+
+class CutNodes(Shape, frozen=True, kw_only=True):
+    """How many nodes there were, and how many are listed."""
+
+    candidate_nodes: int
+    feasible_nodes: int
+    listed: int
+
+
+class CutAttempts(Shape, frozen=True, kw_only=True):
+    attempts: int
+    listed: int
+
+
+class PluginResults(Shape, frozen=True, kw_only=True):
+    """By node and plugin: what Filter said, and the scores."""
+
+    filter: dict[str, dict[str, str]]
+    score: dict[str, dict[str, Any]]
+
+
+class AttemptResult(Shape, frozen=True, kw_only=True):
+    """``ScenarioPodScheduleResult``."""
+
+    step: Step
+    all_candidate_nodes: tuple[str, ...] | None = None
+    all_filtered_nodes: tuple[str, ...] | None = None
+    plugin_results: PluginResults | None = None
+    cut: CutNodes | None = None
+
+    @property
+    def counted(self) -> tuple[int, int]:
+        """How many nodes were looked at, and how many fitted."""
+        if self.cut is not None:
+            return self.cut.candidate_nodes, self.cut.feasible_nodes
+        return len(self.all_candidate_nodes or ()), len(self.all_filtered_nodes or ())
+
+
+NO_RESULT = AttemptResult(step=Step(major=0, minor=0))
+
+
+class PodResult(Shape, frozen=True, kw_only=True):
+    pod: msgspec.Raw
+    created_at: Step | None = None
+    bound_to: str = ""
+    bound_at: Step | None = None
+    message: str = ""
+    preempted_by: str = ""
+    preempted_at: Step | None = None
+    schedule_result: list[AttemptResult] | None
+    cut: CutAttempts | None = None
+
+    @property
+    def last(self) -> AttemptResult:
+        """The result of this attempt; those before it stand before it."""
+        return self.schedule_result[-1] if self.schedule_result else NO_RESULT
+
+
+class Event(Shape, frozen=True, kw_only=True):
+    id: str
+    step: Step
+    time: str
+    actor: str = ""
+    operation: str = ""
+    create: Asked | None = None
+    patch: Asked | None = None
+    delete: Asked | None = None
+    done: Asked | None = None
+    advance: Asked | None = None
+    pod_scheduled: PodResult | None = None
+    pod_unscheduled: PodResult | None = None
+    pod_preempted: PodResult | None = None
+
+
+SHOWN: dict[type[Fact], str] = {
+    ObjectCreated: "create",
+    ObjectPatched: "patch",
+    ObjectDeleted: "delete",
+    Done: "done",
+    Advanced: "advance",
+    PodScheduled: "pod_scheduled",
+    PodUnscheduled: "pod_unscheduled",
+    PodPreempted: "pod_preempted",
+}
+"""Where the body of an event stands that shows a fact."""
+OPERATIONS = {body: "".join(map(str.capitalize, body.split("_"))) for body in SHOWN.values()}
+
+
+# -- facts as events ---------------------------------------------------------------------------
+
+
 def is_shown(fact: Fact) -> bool:
     """Whether the view has an event for facts of this kind."""
-    return body_of.dispatch(type(fact)) is not body_of.dispatch(object)
+    return type(fact) in SHOWN
 
 
 def event_of(fact: Fact) -> KepEvent:
     """The event that shows a fact; only for those that `is_shown`."""
-    body = body_of(fact)
-    event = {
-        "id": fact.id,
-        "step": fact.step.to_dict(),
-        "time": format_micro_time(fact.time),
-        "actor": fact.actor,
-        "operation": body.operation,
-        body.field: body.value,
-    }
-    return KepEvent(fact.step, body.operation, encode(event))
+    body = SHOWN[type(fact)]
+    told: dict[str, Any] = {body: _body(fact)}
+    event = Event(
+        id=fact.id,
+        step=_step(fact.step),
+        time=format_micro_time(fact.time),
+        actor=fact.actor,
+        operation=OPERATIONS[body],
+        **told,
+    )
+    return KepEvent(fact.step, event.operation, msgspec.json.encode(event))
 
 
-@singledispatch
-def body_of(fact: Fact) -> Body:
-    """What the event of a fact holds."""
-    raise TypeError(f"KEP-140 has no event for a {type(fact).__name__}")
+def _body(fact: Any) -> Asked | PodResult:
+    match fact:
+        case ObjectCreated():
+            return Asked(operation=_asked(fact), result=_shown(fact.record))
+        case ObjectPatched():
+            return Asked(operation=_asked(fact), result=_shown(fact.record))
+        case ObjectDeleted():
+            return Asked(operation=_asked(fact))
+        case PodAttempt():
+            return _attempt(fact)
+        case PodPreempted():
+            at = _step(fact.step)
+            return _pod_result(fact, preempted_by=fact.preempted_by, preempted_at=at)
+        case _:
+            return Asked(operation=fact.operation)
 
 
-@body_of.register
-def _(fact: ObjectCreated) -> Body:
-    operation = _asked(fact) or {"object": orjson.Fragment(fact.body)}
-    return Body("Create", "create", {"operation": operation, "result": _shown(fact.record)})
+def _asked(fact: ObjectCreated | ObjectPatched | ObjectDeleted) -> msgspec.Raw:
+    """The operation, or what it would have been had a controller not done it."""
+    if fact.origin is not None:
+        return msgspec.Raw(fact.origin.rendered)
+    if isinstance(fact, ObjectCreated):
+        return msgspec.Raw(msgspec.json.encode({"object": msgspec.Raw(fact.body)}))
+    target = fact.target()
+    if isinstance(fact, ObjectPatched):
+        target |= {"patch": fact.patch.decode(), "patchType": fact.patch_type}
+    return msgspec.Raw(msgspec.json.encode(target))
 
 
-@body_of.register
-def _(fact: ObjectPatched) -> Body:
-    operation = _asked(fact) or {
-        **fact.target(),
-        "patch": fact.patch.decode(),
-        "patchType": fact.patch_type,
-    }
-    return Body("Patch", "patch", {"operation": operation, "result": _shown(fact.record)})
+def _step(step: ScenarioStep) -> Step:
+    return Step(major=step.major, minor=step.minor)
 
 
-@body_of.register
-def _(fact: ObjectDeleted) -> Body:
-    return Body("Delete", "delete", {"operation": _asked(fact) or fact.target()})
-
-
-@body_of.register
-def _(fact: Done) -> Body:
-    return Body("Done", "done", {"operation": orjson.Fragment(bytes(fact.operation))})
-
-
-@body_of.register
-def _(fact: Advanced) -> Body:
-    return Body("Advance", "advance", {"operation": orjson.Fragment(bytes(fact.operation))})
-
-
-@body_of.register
-def _(fact: PodAttempt) -> Body:
-    result = _pod_result(fact)
-    if fact.message:
-        result["message"] = fact.message
-    listed = [_schedule_result(attempt) for attempt in _listed_attempts(fact)]
-    result["scheduleResult"] = listed
-    if fact.attempt > len(listed):
-        result["cut"] = {"attempts": fact.attempt, "listed": len(listed)}
-    if fact.node:
-        return Body("PodScheduled", "podScheduled", result)
-    return Body("PodUnscheduled", "podUnscheduled", result)
-
-
-@body_of.register
-def _(fact: PodPreempted) -> Body:
-    result = _pod_result(fact)
-    result |= {"preemptedBy": fact.preempted_by, "preemptedAt": fact.step.to_dict()}
-    return Body("PodPreempted", "podPreempted", result | {"scheduleResult": []})
-
-
-def _asked(fact: ObjectCreated | ObjectPatched | ObjectDeleted) -> Any:
-    return orjson.Fragment(fact.origin.rendered) if fact.origin is not None else None
-
-
-def _shown(record: ObjectState) -> orjson.Fragment:
+def _shown(record: ObjectState) -> msgspec.Raw:
     """The stored bytes without their revision, embedded as they are."""
-    return orjson.Fragment(record.unversioned_data)
+    return msgspec.Raw(record.unversioned_data)
 
 
-def _pod_result(fact: PodFact) -> dict[str, Any]:
-    result: dict[str, Any] = {
-        "pod": _shown(fact.record),
-        "createdAt": fact.created_at.to_dict(),
-    }
-    if fact.node:
-        result["boundTo"] = fact.node
-    if fact.bound_at is not None:
-        result["boundAt"] = fact.bound_at.to_dict()
-    return result
+def _attempt(fact: PodAttempt) -> PodResult:
+    listed = [_attempt_result(attempt) for attempt in _listed_attempts(fact)]
+    cut = None
+    if fact.attempt > len(listed):
+        cut = CutAttempts(attempts=fact.attempt, listed=len(listed))
+    return _pod_result(fact, message=fact.message, schedule_result=listed, cut=cut)
+
+
+def _pod_result(fact: PodFact, **told: Any) -> PodResult:
+    return PodResult(
+        pod=_shown(fact.record),
+        created_at=_step(fact.created_at),
+        bound_to=fact.node,
+        bound_at=None if fact.bound_at is None else _step(fact.bound_at),
+        **{"schedule_result": [], **told},
+    )
 
 
 def _listed_attempts(fact: PodAttempt) -> list[PodAttempt]:
@@ -166,22 +253,22 @@ def _back_from(fact: PodAttempt) -> Iterator[PodAttempt]:
         attempt = attempt.previous
 
 
-def _schedule_result(attempt: PodAttempt) -> dict[str, Any]:
-    """``ScenarioPodScheduleResult`` of one attempt."""
-    shown: dict[str, Any] = {"step": attempt.step.to_dict()}
-    result = attempt.result
+def _attempt_result(attempt: PodAttempt) -> AttemptResult:
+    step, result = _step(attempt.step), attempt.result
     if result is None:
-        return shown | {"cut": _cut(attempt.evaluated, attempt.feasible, 0)}
-    shown["allCandidateNodes"] = result.candidates
-    shown["allFilteredNodes"] = result.filtered
-    shown["pluginResults"] = {"filter": _filters(result), "score": _scores(result)}
-    if result.is_cut:
-        shown["cut"] = _cut(result.examined, result.feasible, len(result.candidates))
-    return shown
+        return AttemptResult(step=step, cut=_cut(attempt.evaluated, attempt.feasible, 0))
+    listed = len(result.candidates)
+    return AttemptResult(
+        step=step,
+        all_candidate_nodes=result.candidates,
+        all_filtered_nodes=result.filtered,
+        plugin_results=PluginResults(filter=_filters(result), score=_scores(result)),
+        cut=_cut(result.examined, result.feasible, listed) if result.is_cut else None,
+    )
 
 
-def _cut(candidates: int, feasible: int, listed: int) -> dict[str, int]:
-    return {"candidateNodes": candidates, "feasibleNodes": feasible, "listed": listed}
+def _cut(candidates: int, feasible: int, listed: int) -> CutNodes:
+    return CutNodes(candidate_nodes=candidates, feasible_nodes=feasible, listed=listed)
 
 
 def _filters(result: ScheduleResult) -> dict[str, dict[str, str]]:
@@ -213,4 +300,106 @@ def _scores(result: ScheduleResult) -> dict[str, dict[str, Any]]:
             for each in result.scores
         }
         for row, place in enumerate(result.scored)
+    }
+
+
+# -- events as lines of facts ------------------------------------------------------------------
+
+
+class _Metadata(msgspec.Struct, frozen=True):
+    name: str
+    namespace: str = ""
+    uid: str = ""
+
+
+class _Object(msgspec.Struct, frozen=True, rename="camel"):
+    api_version: str
+    kind: str
+    metadata: _Metadata
+
+
+class _Pod(msgspec.Struct, frozen=True):
+    metadata: _Metadata
+
+
+class _Type(msgspec.Struct, frozen=True, rename="camel"):
+    api_version: str
+    kind: str
+
+
+class _Target(msgspec.Struct, frozen=True, rename="camel"):
+    type_meta: _Type
+    object_meta: _Metadata
+
+
+def read_event(event: Any) -> Event:
+    """An event that was decoded already; `msgspec.ValidationError` if it is none."""
+    return msgspec.json.decode(orjson.dumps(event), type=Event)
+
+
+def pod_named(result: PodResult) -> str:
+    """Whose result it is."""
+    pod = msgspec.json.decode(result.pod, type=_Pod).metadata
+    return f"{pod.namespace or DEFAULT_NAMESPACE}/{pod.name}"
+
+
+def line_of(event: Event) -> Any | None:
+    """The line of the fact that an event shows; None if it has no body that is known here."""
+    for kind, name in SHOWN.items():
+        body = getattr(event, name)
+        if body is not None:
+            return line_type(kind)(
+                id=event.id,
+                step=ScenarioStep(event.step.major, event.step.minor),
+                time=parse_time(event.time),
+                actor=event.actor,
+                role=Role.ENGINE,
+                **_members(kind, body),
+            )
+    return None
+
+
+def _members(kind: type[Fact], body: Any) -> dict[str, Any]:
+    if kind is ObjectDeleted:
+        target = msgspec.json.decode(body.operation, type=_Target)
+        return {
+            "api_version": target.type_meta.api_version,
+            "kind": target.type_meta.kind,
+            "namespace": target.object_meta.namespace or DEFAULT_NAMESPACE,
+            "name": target.object_meta.name,
+        }
+    if kind in (ObjectCreated, ObjectPatched):
+        obj = msgspec.json.decode(body.result, type=_Object)
+        return {
+            "api_version": obj.api_version,
+            "kind": obj.kind,
+            "namespace": obj.metadata.namespace,
+            "name": obj.metadata.name,
+            "uid": obj.metadata.uid,
+            "object": body.result,
+        }
+    if kind in (Done, Advanced):
+        return {"operation": body.operation}
+    return _pod_members(kind, body)
+
+
+def _pod_members(kind: type[Fact], body: PodResult) -> dict[str, Any]:
+    metadata = msgspec.json.decode(body.pod, type=_Pod).metadata
+    pod = {
+        "namespace": metadata.namespace or DEFAULT_NAMESPACE,
+        "name": metadata.name,
+        "uid": metadata.uid,
+        "node": body.bound_to,
+        "created_at": UNTOLD_STEP,
+    }
+    if kind is PodPreempted:
+        return {**pod, "preempted_by": body.preempted_by}
+    evaluated, feasible = body.last.counted
+    return {
+        **pod,
+        "profile": "",
+        "attempt": body.cut.attempts if body.cut else len(body.schedule_result or ()),
+        "evaluated": evaluated,
+        "feasible": feasible,
+        "message": body.message,
     }

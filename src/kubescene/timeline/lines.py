@@ -1,58 +1,45 @@
 """Facts as lines of JSON, and lines as facts.
 
-A line may refer to an earlier one by its position (the first fact is 0), so that an operation of
-ten thousand instances and the object behind a placement are written once.
+A line has the envelope of its fact, then the fields that its kind declares, in their order; fields
+that may be empty are left out where they are. Kinds whose fields refer to something else
+(`ReferringFact`) say how these are told: what is large stands in one line, and a later one refers
+to it by its position (the first fact is 0), so that an operation of ten thousand instances and the
+object behind a placement are written once.
 
-Lines that are written by the thousand are joined from parts, most of which are text already: the
-object as it is stored, and whatever the line before has said in the same words.
+`line_type` is the struct that a line is decoded into, derived from the same fields; what is large
+stays text in it. Whoever needs no more than that (results) makes no facts.
 """
 
-from functools import cache
-from typing import Any, TypeVar
+from functools import cache, reduce
+from operator import or_
+from types import UnionType
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar, get_args
 
 import msgspec
-import orjson
 
 from kubescene.actors import Role
 from kubescene.clock import ScenarioStep
-from kubescene.timeline.facts import Fact, kind_of
+from kubescene.timeline.facts import ENVELOPE, GENERATED_ID, Fact, kind_of
 
 DAMAGED = (msgspec.DecodeError, UnicodeDecodeError)
 """What a line with a wrong byte in it raises."""
+NOTHING = msgspec.Raw()
 F = TypeVar("F", bound=Fact)
+_ENCODE = msgspec.json.Encoder().encode
 
 
 class LineWriter:
     """Encodes facts in order and remembers which line holds what."""
 
-    def __init__(self) -> None:
-        self.position = 0
+    def __init__(self, position: int = 0) -> None:
+        """From a fact on: what lines before it hold is written anew."""
+        self.position = position
         self._places: dict[str, tuple[Any, int]] = {}
-        self._moment: tuple[ScenarioStep, int, str, Role] | None = None
-        self._when = b""
-        """What is said of that moment."""
-        self._actor: tuple[str, Role] | None = None
-        self._who = b""
-        """What is said of that actor."""
 
     def line(self, fact: Fact) -> bytes:
         data = fact.to_line(self)
         self.position += 1
         return data
-
-    def begin(self, fact: Fact) -> list[bytes]:
-        """The first parts of a line, for those who join it: its envelope, still open."""
-        moment = (fact.step, fact.time, fact.actor, fact.role)
-        if moment != self._moment:
-            self._come_to(*moment)
-        return [_opening(type(fact)), orjson.dumps(fact.id), self._when]
-
-    def _come_to(self, step: ScenarioStep, time: int, actor: str, role: Role) -> None:
-        if self._actor != (actor, role):
-            self._actor = (actor, role)
-            self._who = orjson.dumps({"actor": actor, "role": role})[1:-1]
-        self._moment = (step, time, actor, role)
-        self._when = f',"step":[{step[0]},{step[1]}],"time":{time},'.encode() + self._who
 
     def note(self, slot: str, value: Any) -> None:
         """The line being written is now the newest that holds something under this name."""
@@ -65,12 +52,6 @@ class LineWriter:
         """Where this very value stands, if the newest line with such a value has it."""
         held, position = self._places.get(slot, (None, 0))
         return position if held is value else None
-
-
-@cache
-def _opening(kind: type[Fact]) -> bytes:
-    """What stands before the id; there are few kinds."""
-    return b'{"fact":%b,"id":' % orjson.dumps(kind.__name__)
 
 
 class _Kind(msgspec.Struct, frozen=True):
@@ -103,3 +84,132 @@ class LineReader:
                 f"it refers to fact {position}, which is not a {kind.__name__} before it"
             )
         return found
+
+
+class Line(msgspec.Struct, frozen=True, gc=False, kw_only=True, rename="camel"):
+    """What every line says, whatever its kind adds."""
+
+    id: str
+    step: ScenarioStep
+    time: int
+    actor: str
+    role: Role
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether an operation asked for it, not a controller."""
+        return not self.id.startswith(GENERATED_ID)
+
+
+class ReferringFact(Fact, frozen=True):
+    """A fact of whose fields some are told in another way than as they are.
+
+    ``refers`` names them, `told` says how each is told, `referred` is the inverse. ``sparse`` are
+    the others that are left out where they are empty although they have no default. What has the
+    name of ``last`` stands at the end of the line, since it is the longest.
+    """
+
+    refers: ClassVar[frozenset[str]] = frozenset()
+    sparse: ClassVar[frozenset[str]] = frozenset()
+    last: ClassVar[str] = "record"
+    line: ClassVar[type[Line]] = Line
+    """What its lines say instead of what it refers to."""
+
+    def told(self, name: str, writer: LineWriter) -> dict[str, Any]:
+        """The members of the line that stand for a field."""
+        raise NotImplementedError
+
+    @classmethod
+    def referred(cls, line: Any, reader: LineReader) -> dict[str, Any]:
+        """The fields that such members stand for."""
+        raise NotImplementedError
+
+    def to_line(self, writer: LineWriter) -> bytes:
+        members = {
+            "fact": type(self).__name__,
+            "id": self.id,
+            "step": self.step,
+            "time": self.time,
+            "actor": self.actor,
+            "role": self.role,
+        }
+        for name, key, always in _layout(type(self)):
+            if not key:
+                members.update(self.told(name, writer))
+            elif (value := getattr(self, name)) or always:
+                members[key] = value
+        return _ENCODE(members)
+
+    @classmethod
+    def from_line(cls, line: bytes, reader: LineReader) -> Self:
+        seen = line_decoder(cls).decode(line)
+        plain = {name: getattr(seen, name) for name in (*ENVELOPED, *_plain(cls))}
+        return cls(**plain, **cls.referred(seen, reader))
+
+
+ENVELOPED = tuple(Line.__struct_fields__)
+
+
+class _Member(NamedTuple):
+    """A field as its line has it; without a key it is told in another way."""
+
+    field: str
+    key: str
+    always: bool
+
+
+@cache
+def _layout(kind: type[ReferringFact]) -> tuple[_Member, ...]:
+    members = [
+        _Member(
+            each.name,
+            "" if each.name in kind.refers else each.encode_name,
+            each.required and each.name not in kind.sparse,
+        )
+        for each in msgspec.structs.fields(kind)
+        if each.name not in ENVELOPE
+    ]
+    return tuple(sorted(members, key=lambda member: member.field == kind.last))
+
+
+@cache
+def _plain(kind: type[ReferringFact]) -> tuple[str, ...]:
+    return tuple(member.field for member in _layout(kind) if member.key)
+
+
+@cache
+def line_type(kind: type[Fact]) -> type[Any]:
+    """What lines about such facts are decoded into: the fact itself, unless it refers."""
+    if not issubclass(kind, ReferringFact):
+        return kind
+    there = kind.line.__struct_fields__
+    fields = [
+        (each.name, each.type, msgspec.field(default=_default(each, kind), name=each.encode_name))
+        if each.name in kind.sparse or not each.required
+        else (each.name, each.type, msgspec.field(name=each.encode_name))
+        for each in msgspec.structs.fields(kind)
+        if each.name not in there and each.name not in kind.refers
+    ]
+    return msgspec.defstruct(
+        kind.__name__,
+        fields,
+        bases=(kind.line,),
+        module=kind.__module__,
+        tag=kind.__name__,
+        tag_field="fact",
+        frozen=True,
+        gc=False,
+        kw_only=True,
+    )
+
+
+def _default(field: msgspec.structs.FieldInfo, kind: type[ReferringFact]) -> Any:
+    if not field.required:
+        return field.default
+    return None if isinstance(field.type, UnionType) and type(None) in get_args(field.type) else ""
+
+
+@cache
+def line_decoder(*kinds: type[Fact]) -> "msgspec.json.Decoder[Any]":
+    """Decodes lines about facts of these kinds."""
+    return msgspec.json.Decoder(reduce(or_, map(line_type, kinds)))

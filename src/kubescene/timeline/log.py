@@ -26,6 +26,9 @@ class TimelineLog(Sequence[Fact]):
     def __init__(self, facts: Iterable[Fact] = ()) -> None:
         self._facts: list[Fact] = list(facts)
         self._followers: tuple[Follower, ...] = ()
+        self._closers: dict[Follower, Callable[[], None]] = {}
+        self.is_closed = False
+        """Whether no more facts will come."""
         self._steps = _Index(self._facts, _step_keys)
         self._names = _Index(self._facts, _name_keys)
         self._uids = _Index(self._facts, _uid_keys)
@@ -55,12 +58,24 @@ class TimelineLog(Sequence[Fact]):
                 self.unfollow(follower)
                 raise
 
-    def follow(self, follower: Follower) -> None:
-        """Call ``follower`` with every fact from now on; those of before can be read."""
+    def follow(self, follower: Follower, closed: Callable[[], None] | None = None) -> None:
+        """Call ``follower`` with every fact from now on; those of before can be read.
+
+        ``closed`` is called when there will be no more.
+        """
         self._followers += (follower,)
+        if closed is not None:
+            self._closers[follower] = closed
 
     def unfollow(self, follower: Follower) -> None:
         self._followers = tuple(each for each in self._followers if each != follower)
+        self._closers.pop(follower, None)
+
+    def close(self) -> None:
+        """No more facts will come."""
+        self.is_closed = True
+        for closed in [*self._closers.values()]:
+            closed()
 
     # -- reading ---------------------------------------------------------------------------
 
@@ -84,6 +99,12 @@ class TimelineLog(Sequence[Fact]):
         while position < len(self._facts) and (stop is None or position < stop):
             yield self._facts[position]
             position += 1
+
+    def since(self, position: int) -> list[Fact]:
+        """The facts from a position on that are there now; any thread may ask."""
+        if position < 0:
+            raise ValueError(f"positions begin at 0, not at {position}")
+        return self._facts[position:]
 
     def at(self, step: ScenarioStep | int) -> list[Fact]:
         """The facts of one step, or of one whole major step."""

@@ -6,25 +6,21 @@ holds their operation.
 """
 
 from collections.abc import Iterable
-from functools import cache, lru_cache
-from typing import Any, Protocol, Self
+from typing import Any, Protocol
 
 import msgspec
 import orjson
 
-from kubescene.actors import Role
-from kubescene.api.kinds import POD
+from kubescene.api.kinds import NODE, POD
 from kubescene.api.options import OperationOrigin
 from kubescene.api.patching.patches import diff_merge_patch
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.api.text.encoding import encode
-from kubescene.clock import ScenarioStep
-from kubescene.timeline.facts import Fact, ObjectKey
-from kubescene.timeline.lines import LineReader, LineWriter
+from kubescene.timeline.facts import ObjectKey
+from kubescene.timeline.lines import NOTHING, Line, LineReader, LineWriter, ReferringFact
 
 OPERATION = "operation"
 OBJECT = "object"
-OBJECT_BEGINS = b',"object":'
 
 
 class ObjectState(Protocol):
@@ -40,13 +36,38 @@ class ObjectState(Protocol):
     def phase(self) -> str: ...
 
 
-class ObjectFact(Fact, frozen=True):
+class ObjectLine(Line, frozen=True, kw_only=True):
+    """What a line about an object says instead of what its fact refers to."""
+
+    api_version: str
+    kind: str
+    uid: str = ""
+    operation: msgspec.Raw = NOTHING
+    operation_of: int | None = None
+    index: int | None = None
+    body: msgspec.Raw = NOTHING
+    object: msgspec.Raw = NOTHING
+
+    @property
+    def is_pod(self) -> bool:
+        return self.kind == POD.kind and self.api_version == POD.api_version
+
+    @property
+    def is_node(self) -> bool:
+        return self.kind == NODE.kind and self.api_version == NODE.api_version
+
+
+class ObjectFact(ReferringFact, frozen=True):
     """An accepted write.
 
     ``origin`` is the operation that asked for it, and says what was asked; without one a controller
     did, and ``body`` is what it sent.
     ``gvk`` is the version that the writer used.
     """
+
+    refers = frozenset({"gvk", "origin", "record", "body", "previous"})
+    sparse = frozenset({"namespace", "subresource"})
+    line = ObjectLine
 
     gvk: GroupVersionKind
     namespace: str
@@ -59,6 +80,14 @@ class ObjectFact(Fact, frozen=True):
     def key(self) -> ObjectKey:
         gvk = self.gvk
         return ObjectKey(gvk.api_version, gvk.kind, self.namespace, self.name, self.uid)
+
+    @property
+    def is_pod(self) -> bool:
+        return self.gvk == POD
+
+    @property
+    def is_node(self) -> bool:
+        return self.gvk == NODE
 
     def objects(self) -> Iterable[ObjectKey]:
         return (self.key,)
@@ -73,80 +102,56 @@ class ObjectFact(Fact, frozen=True):
             "objectMeta": metadata,
         }
 
-    def to_line(self, writer: LineWriter) -> bytes:
-        line = writer.begin(self)
-        name, uid = orjson.dumps(self.name), orjson.dumps(self.uid)
-        line += (_named(self.gvk, self.namespace), name, b',"uid":', uid)
-        if self.subresource:
-            line += (b',"subresource":', orjson.dumps(self.subresource))
-        if self.origin is not None:
-            line += _asked(self.origin, writer)
-        line += self._told(writer)
-        return b"".join(line)
-
-    def _told(self, writer: LineWriter) -> tuple[bytes, ...]:
-        """What the kind adds to its line, in parts, and its end."""
-        raise NotImplementedError
+    def told(self, name: str, writer: LineWriter) -> dict[str, Any]:
+        if name == "gvk":
+            return {"apiVersion": self.gvk.api_version, "kind": self.gvk.kind}
+        return {} if self.origin is None else _asked(self.origin, writer)
 
     @classmethod
-    def from_line(cls, line: bytes, reader: LineReader) -> Self:
-        seen = msgspec.json.decode(line, type=ObjectLine)
-        gvk = GroupVersionKind.of(seen.api_version, seen.kind)
-        return cls(
-            id=seen.id,
-            step=seen.step,
-            time=seen.time,
-            actor=seen.actor,
-            role=seen.role,
-            gvk=gvk,
-            namespace=seen.namespace,
-            name=seen.name,
-            uid=seen.uid,
-            subresource=seen.subresource,
-            origin=_origin(seen, reader),
-            **cls._seen(seen, gvk),
-        )
-
-    @classmethod
-    def _seen(cls, line: "ObjectLine", gvk: GroupVersionKind) -> dict[str, Any]:
-        """The inverse of `_told`."""
-        del line, gvk
-        return {}
+    def referred(cls, line: ObjectLine, reader: LineReader) -> dict[str, Any]:
+        gvk = GroupVersionKind.of(line.api_version, line.kind)
+        return {"gvk": gvk, "origin": _origin(line, reader)}
 
 
-class ObjectCreated(ObjectFact, frozen=True):
-    """``record`` is what was stored."""
+class ObjectStored(ObjectFact, frozen=True):
+    """A write that left an object behind; ``record`` is that."""
 
     record: ObjectState
-    body: bytes = b""
 
-    def _told(self, writer: LineWriter) -> tuple[bytes, ...]:
-        writer.note(OBJECT, self.record)
-        return (*_sent(self.body), OBJECT_BEGINS, self.record.unversioned_data, b"}")
+    def told(self, name: str, writer: LineWriter) -> dict[str, Any]:
+        if name == "record":
+            writer.note(OBJECT, self.record)
+            return {"object": msgspec.Raw(self.record.unversioned_data)}
+        return super().told(name, writer)
 
     @classmethod
-    def _seen(cls, line: "ObjectLine", gvk: GroupVersionKind) -> dict[str, Any]:
-        return {"body": bytes(line.body), "record": state_of(line.object, gvk)}
+    def referred(cls, line: ObjectLine, reader: LineReader) -> dict[str, Any]:
+        found = super().referred(line, reader)
+        return {**found, "record": state_of(line.object, found["gvk"])}
 
 
-class ObjectKept(ObjectFact, frozen=True):
+class ObjectKept(ObjectStored, frozen=True):
     """A node or pod that was there before the scenario, and stays. No event shows it."""
 
-    record: ObjectState
 
-    def _told(self, writer: LineWriter) -> tuple[bytes, ...]:
-        del writer
-        return (OBJECT_BEGINS, self.record.unversioned_data, b"}")
+class ObjectCreated(ObjectStored, frozen=True):
+    """``body`` is what a controller sent."""
+
+    body: bytes = b""
+
+    def told(self, name: str, writer: LineWriter) -> dict[str, Any]:
+        if name == "body":
+            return {"body": msgspec.Raw(self.body)} if self.body else {}
+        return super().told(name, writer)
 
     @classmethod
-    def _seen(cls, line: "ObjectLine", gvk: GroupVersionKind) -> dict[str, Any]:
-        return {"record": state_of(line.object, gvk)}
+    def referred(cls, line: ObjectLine, reader: LineReader) -> dict[str, Any]:
+        return {**super().referred(line, reader), "body": bytes(line.body)}
 
 
-class ObjectPatched(ObjectFact, frozen=True):
+class ObjectPatched(ObjectStored, frozen=True):
     """A patch, an update or a bind; ``record`` is the object after it."""
 
-    record: ObjectState
     body: bytes = b""
     patch_type: str = ""
     previous: ObjectState | None = None
@@ -161,18 +166,15 @@ class ObjectPatched(ObjectFact, frozen=True):
         before, after = (orjson.loads(state.unversioned_data) for state in states)
         return orjson.dumps(diff_merge_patch(before, after))
 
-    def _told(self, writer: LineWriter) -> tuple[bytes, ...]:
-        writer.note(OBJECT, self.record)
-        begins = _typed(self.patch_type) if self.patch_type else OBJECT_BEGINS
-        return (*_sent(self.patch), begins, self.record.unversioned_data, b"}")
+    def told(self, name: str, writer: LineWriter) -> dict[str, Any]:
+        if name == "body":
+            patch = self.patch
+            return {"body": msgspec.Raw(patch)} if patch else {}
+        return {} if name == "previous" else super().told(name, writer)
 
     @classmethod
-    def _seen(cls, line: "ObjectLine", gvk: GroupVersionKind) -> dict[str, Any]:
-        return {
-            "body": bytes(line.body),
-            "patch_type": line.patch_type,
-            "record": state_of(line.object, gvk),
-        }
+    def referred(cls, line: ObjectLine, reader: LineReader) -> dict[str, Any]:
+        return {**super().referred(line, reader), "body": bytes(line.body)}
 
 
 class ObjectDeleted(ObjectFact, frozen=True):
@@ -180,40 +182,8 @@ class ObjectDeleted(ObjectFact, frozen=True):
 
     marked: bool = False
 
-    def _told(self, writer: LineWriter) -> tuple[bytes, ...]:
-        del writer
-        return (b',"marked":true}' if self.marked else b"}",)
 
-    @classmethod
-    def _seen(cls, line: "ObjectLine", gvk: GroupVersionKind) -> dict[str, Any]:
-        del gvk
-        return {"marked": line.marked}
-
-
-class ObjectLine(msgspec.Struct, frozen=True, rename="camel"):
-    """A line about an object, as it is read."""
-
-    id: str
-    step: ScenarioStep
-    time: int
-    actor: str
-    role: Role
-    api_version: str
-    kind: str
-    name: str
-    uid: str = ""
-    namespace: str = ""
-    subresource: str = ""
-    operation: msgspec.Raw = msgspec.Raw()
-    operation_of: int | None = None
-    index: int | None = None
-    body: msgspec.Raw = msgspec.Raw()
-    patch_type: str = ""
-    marked: bool = False
-    object: msgspec.Raw = msgspec.Raw()
-
-
-class ToldState(msgspec.Struct, frozen=True, gc=False):
+class StateInLine(msgspec.Struct, frozen=True, gc=False):
     """An object as a line holds it."""
 
     unversioned_data: bytes
@@ -243,37 +213,21 @@ class _Pod(msgspec.Struct, frozen=True):
 def state_of(data: bytes | msgspec.Raw, gvk: GroupVersionKind) -> ObjectState:
     """The object of a line. Only of pods is more known than their bytes."""
     if gvk != POD:
-        return ToldState(bytes(data))
+        return StateInLine(bytes(data))
     pod = msgspec.json.decode(data, type=_Pod)
     deleting = pod.metadata.deleted is not None
-    return ToldState(bytes(data), pod.spec.node, deleting, pod.status.phase)
+    return StateInLine(bytes(data), pod.spec.node, deleting, pod.status.phase)
 
 
-@lru_cache(1024)
-def _named(gvk: GroupVersionKind, namespace: str) -> bytes:
-    """What stands before the name: the same for many objects."""
-    told = {"apiVersion": gvk.api_version, "kind": gvk.kind}
-    if namespace:
-        told["namespace"] = namespace
-    return b',%b,"name":' % orjson.dumps(told)[1:-1]
-
-
-@cache
-def _typed(patch_type: str) -> bytes:
-    """What stands between a patch and the object; there are few types."""
-    return b',"patchType":%b%b' % (orjson.dumps(patch_type), OBJECT_BEGINS)
-
-
-def _asked(origin: OperationOrigin, writer: LineWriter) -> tuple[bytes, ...]:
+def _asked(origin: OperationOrigin, writer: LineWriter) -> dict[str, Any]:
     """The operation; instances after the first refer to the line that has it."""
     if origin.index is None:
-        return (b',"operation":', origin.operation)
-    index = b',"index":%d' % origin.index
+        return {"operation": msgspec.Raw(origin.operation)}
     place = writer.place_of(OPERATION, origin.operation)
     if place is not None:
-        return (b',"operationOf":%d' % place, index)
+        return {"operationOf": place, "index": origin.index}
     writer.note(OPERATION, origin.operation)
-    return (b',"operation":', origin.operation, index)
+    return {"operation": msgspec.Raw(origin.operation), "index": origin.index}
 
 
 def _origin(line: ObjectLine, reader: LineReader) -> OperationOrigin | None:
@@ -285,10 +239,6 @@ def _origin(line: ObjectLine, reader: LineReader) -> OperationOrigin | None:
     if first.origin is None:
         raise msgspec.ValidationError(f"fact {line.operation_of} has no operation")
     return OperationOrigin(line.id, first.origin.operation, line.index)
-
-
-def _sent(data: bytes) -> tuple[bytes, ...]:
-    return (b',"body":', data) if data else ()
 
 
 def sent_body(body: Any) -> bytes:

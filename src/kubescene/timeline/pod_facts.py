@@ -4,35 +4,38 @@ An attempt refers to the one before at the same pod, and to the object that the 
 """
 
 from collections.abc import Iterable
-from functools import lru_cache
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import msgspec
-import orjson
 
-from kubescene.actors import Role
 from kubescene.api.kinds import POD
 from kubescene.clock import ScenarioStep
 from kubescene.instruments.attempts import PreemptionRecord
 from kubescene.timeline.facts import Fact, ObjectKey
-from kubescene.timeline.lines import LineReader, LineWriter
+from kubescene.timeline.lines import NOTHING, Line, LineReader, LineWriter, ReferringFact
 from kubescene.timeline.object_facts import (
     OBJECT,
-    OBJECT_BEGINS,
-    ObjectCreated,
-    ObjectPatched,
     ObjectState,
+    ObjectStored,
     state_of,
 )
 from kubescene.timeline.result_texts import result_of
 from kubescene.timeline.schedule_results import PutOff, ScheduleResult
 
-_SAID = ("message", "reason", "nominated", "plugins")
-"""Members of an attempt that are told where there is something to tell."""
+
+class PodLine(Line, frozen=True, kw_only=True):
+    """What a line about a pod says instead of what its fact refers to."""
+
+    object: msgspec.Raw = NOTHING
+    object_of: int | None = None
 
 
-class PodFact(Fact, frozen=True):
+class PodFact(ReferringFact, frozen=True):
     """``record`` is the pod afterwards. ``bound_at`` is None as long as nobody bound it."""
+
+    refers = frozenset({"record"})
+    sparse = frozenset({"bound_at", "node"})
+    line = PodLine
 
     namespace: str
     name: str
@@ -45,52 +48,23 @@ class PodFact(Fact, frozen=True):
     def objects(self) -> Iterable[ObjectKey]:
         return (ObjectKey(POD.api_version, POD.kind, self.namespace, self.name, self.uid),)
 
-    def to_line(self, writer: LineWriter) -> bytes:
-        line = writer.begin(self)
-        namespace, name = orjson.dumps(self.namespace), orjson.dumps(self.name)
-        line += (b',"namespace":', namespace, b',"name":', name, b',"uid":', orjson.dumps(self.uid))
-        line.append(_step(b',"createdAt":', self.created_at))
-        if self.bound_at is not None:
-            line.append(_step(b',"boundAt":', self.bound_at))
-        if self.node:
-            line += (b',"node":', orjson.dumps(self.node))
-        line += self._told(writer)
+    def told(self, name: str, writer: LineWriter) -> dict[str, Any]:
         place = writer.place_of(OBJECT, self.record)
-        if place is None:
-            writer.note(OBJECT, self.record)
-            line += (OBJECT_BEGINS, self.record.unversioned_data, b"}")
-        else:
-            line.append(f',"objectOf":{place}}}'.encode())
-        return b"".join(line)
-
-    def _told(self, writer: LineWriter) -> list[bytes]:
-        """What the kind adds to its line, in parts."""
-        del writer
-        return []
+        if place is not None:
+            return {"objectOf": place}
+        writer.note(OBJECT, self.record)
+        return {"object": msgspec.Raw(self.record.unversioned_data)}
 
     @classmethod
-    def from_line(cls, line: bytes, reader: LineReader) -> Self:
-        seen = msgspec.json.decode(line, type=PodLine)
-        return cls(
-            id=seen.id,
-            step=seen.step,
-            time=seen.time,
-            actor=seen.actor,
-            role=seen.role,
-            namespace=seen.namespace,
-            name=seen.name,
-            uid=seen.uid,
-            record=_record(seen, reader),
-            created_at=seen.created_at,
-            bound_at=seen.bound_at,
-            node=seen.node,
-            **cls._seen(seen, reader),
-        )
+    def referred(cls, line: PodLine, reader: LineReader) -> dict[str, Any]:
+        return {"record": _record(line, reader)}
 
-    @classmethod
-    def _seen(cls, line: "PodLine", reader: LineReader) -> dict[str, Any]:
-        """The inverse of `_told`."""
-        raise NotImplementedError
+
+class AttemptLine(PodLine, frozen=True, kw_only=True):
+    """Likewise about an attempt."""
+
+    result: msgspec.Raw = NOTHING
+    previous: int | None = None
 
 
 class PodAttempt(PodFact, frozen=True, kw_only=True):
@@ -101,12 +75,14 @@ class PodAttempt(PodFact, frozen=True, kw_only=True):
     ``preemption`` whether others had to make room.
     """
 
+    refers = PodFact.refers | {"explained", "previous"}
+    line = AttemptLine
     ends_waiting: ClassVar[bool] = False
 
     profile: str
     attempt: int
-    evaluated: int = 0
-    feasible: int = 0
+    evaluated: int
+    feasible: int
     message: str = ""
     reason: str = ""
     nominated: str = ""
@@ -122,23 +98,15 @@ class PodAttempt(PodFact, frozen=True, kw_only=True):
             return result_of(explained)
         return explained() if isinstance(explained, PutOff) else explained
 
-    def _told(self, writer: LineWriter) -> list[bytes]:
-        counts = (
-            f',"attempt":{self.attempt},"evaluated":{self.evaluated},"feasible":{self.feasible}'
-        )
-        line = [b',"profile":', orjson.dumps(self.profile), counts.encode()]
-        if self.message or self.reason or self.nominated or self.plugins:
-            said = {name: value for name in _SAID if (value := getattr(self, name))}
-            line += (b",", orjson.dumps(said)[1:-1])
-        if self.explained is not None:
-            line += (b',"result":', self._result_text())
-        if self.preemption is not None:
-            line += (b',"preemption":', msgspec.json.encode(self.preemption))
-        if self.previous is not None or not self.ends_waiting:
-            line += self._waited(writer)
-        return line
+    def told(self, name: str, writer: LineWriter) -> dict[str, Any]:
+        if name == "explained":
+            explained = self.explained
+            if explained is None:
+                return {}
+            return {"result": explained if isinstance(explained, msgspec.Raw) else self.result}
+        return self._waited(writer) if name == "previous" else super().told(name, writer)
 
-    def _waited(self, writer: LineWriter) -> tuple[bytes, ...]:
+    def _waited(self, writer: LineWriter) -> dict[str, Any]:
         """Where the attempt before stands; the next one may refer to this."""
         slot = f"attempt/{self.uid}"
         place = writer.place_of(slot, self.previous)
@@ -146,26 +114,14 @@ class PodAttempt(PodFact, frozen=True, kw_only=True):
             writer.forget(slot)
         else:
             writer.note(slot, self)
-        return () if self.previous is None else (b',"previous":', orjson.dumps(place))
-
-    def _result_text(self) -> bytes | msgspec.Raw:
-        explained = self.explained
-        return explained if isinstance(explained, msgspec.Raw) else msgspec.json.encode(self.result)
+        return {} if self.previous is None else {"previous": place}
 
     @classmethod
-    def _seen(cls, line: "PodLine", reader: LineReader) -> dict[str, Any]:
+    def referred(cls, line: Any, reader: LineReader) -> dict[str, Any]:
         previous = line.previous
         return {
-            "profile": line.profile,
-            "attempt": line.attempt,
-            "evaluated": line.evaluated,
-            "feasible": line.feasible,
-            "message": line.message,
-            "reason": line.reason,
-            "nominated": line.nominated,
-            "plugins": line.plugins,
-            "explained": line.result,
-            "preemption": line.preemption,
+            **super().referred(line, reader),
+            "explained": read_result(line),
             "previous": None if previous is None else reader.fact(previous, PodAttempt),
         }
 
@@ -185,15 +141,6 @@ class PodPreempted(PodFact, frozen=True, kw_only=True):
 
     preempted_by: str
 
-    def _told(self, writer: LineWriter) -> list[bytes]:
-        del writer
-        return [b',"preemptedBy":', orjson.dumps(self.preempted_by)]
-
-    @classmethod
-    def _seen(cls, line: "PodLine", reader: LineReader) -> dict[str, Any]:
-        del reader
-        return {"preempted_by": line.preempted_by}
-
 
 class PodEnded(Fact, frozen=True, kw_only=True):
     """The pod is through, and its room is free: its deletion, marked earlier, is carried out."""
@@ -207,45 +154,15 @@ class PodEnded(Fact, frozen=True, kw_only=True):
         return (ObjectKey(POD.api_version, POD.kind, self.namespace, self.name, self.uid),)
 
 
-class PodLine(msgspec.Struct, frozen=True, rename="camel"):
-    """A line about a pod, as it is read."""
-
-    id: str
-    step: ScenarioStep
-    time: int
-    actor: str
-    role: Role
-    namespace: str
-    name: str
-    uid: str
-    created_at: ScenarioStep
-    bound_at: ScenarioStep | None = None
-    node: str = ""
-    profile: str = ""
-    attempt: int = 1
-    evaluated: int = 0
-    feasible: int = 0
-    message: str = ""
-    reason: str = ""
-    nominated: str = ""
-    plugins: tuple[str, ...] = ()
-    result: ScheduleResult | None = None
-    preemption: PreemptionRecord | None = None
-    previous: int | None = None
-    preempted_by: str = ""
-    object: msgspec.Raw = msgspec.Raw()
-    object_of: int | None = None
-
-
-@lru_cache(1024)
-def _step(name: bytes, step: ScenarioStep) -> bytes:
-    return name + orjson.dumps([*step])
+def read_result(line: AttemptLine) -> ScheduleResult | None:
+    """Why, if the line says so; `msgspec.DecodeError` if that is damaged."""
+    return result_of(line.result) if bytes(line.result) else None
 
 
 def _record(line: PodLine, reader: LineReader) -> ObjectState:
     if line.object_of is None:
         return state_of(line.object, POD)
     holder = reader.fact(line.object_of, Fact)
-    if isinstance(holder, ObjectCreated | ObjectPatched | PodFact):
+    if isinstance(holder, ObjectStored | PodFact):
         return holder.record
     raise msgspec.ValidationError(f"fact {line.object_of} holds no object")

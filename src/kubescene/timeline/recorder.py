@@ -184,6 +184,27 @@ class TimelineRecorder(Instrument):
         """Whether every write of an actor is told as it comes."""
         return actor.name not in self._netted
 
+    def created(self, actor: Actor, role: Role, pod: Record, origin: OperationOrigin) -> None:
+        """An operation has created a pod: as the hook would tell it."""
+        self._pods.by_uid[pod.uid] = PodHistory(self.step)
+        self.log.append(
+            ObjectCreated(
+                origin.id,
+                self.step,
+                self._clock.now(),
+                actor.name,
+                role,
+                POD,
+                pod.namespace,
+                pod.name,
+                pod.uid,
+                "",
+                origin,
+                pod,
+                b"",
+            )
+        )
+
     def bound(
         self,
         step: ScenarioStep,

@@ -11,7 +11,7 @@ import msgspec
 
 from kubescene.timeline.facts import Fact
 from kubescene.timeline.lines import LineReader
-from kubescene.timeline.object_facts import ObjectCreated, ObjectFact, ObjectPatched
+from kubescene.timeline.object_facts import ObjectFact, ObjectStored
 from kubescene.timeline.pod_facts import PodAttempt, PodFact
 
 F = TypeVar("F", bound=Fact)
@@ -25,7 +25,7 @@ class StreamReader(LineReader):
         super().__init__([])
         self._position = 0
         self._operation: tuple[int, ObjectFact] | None = None
-        self._object: tuple[int, ObjectCreated | ObjectPatched | PodFact] | None = None
+        self._object: tuple[int, ObjectStored | PodFact] | None = None
         self._attempts: dict[str, tuple[int, PodAttempt]] = {}
 
     def read(self, line: bytes) -> Fact:
@@ -54,7 +54,7 @@ class StreamReader(LineReader):
             held = self._operation[1].origin if self._operation is not None else None
             if held is None or fact.origin.operation is not held.operation:
                 self._operation = self._position, fact
-        if isinstance(fact, ObjectCreated | ObjectPatched | PodFact) and (
+        if isinstance(fact, ObjectStored | PodFact) and (
             self._object is None or fact.record is not self._object[1].record
         ):
             self._object = self._position, fact

@@ -9,19 +9,18 @@ names; what it amounts to is in the `TrafficResult`.
 1700
 """
 
-from kubescene.traffic.flow.records import Outcome, RequestColumns
+from kubescene.traffic.flow.records import RequestColumns, RequestOutcome
 from kubescene.traffic.measures import Summary
 from kubescene.traffic.results import Phase, TrafficResult
 from kubescene.traffic.runs import Progress, run
 from kubescene.traffic.spec.fields import TrafficRun, TrafficSpec
 from kubescene.traffic.spec.loading import load_run, parse_run, run_of, spec_of, to_object
-from kubescene.traffic.world.decisions import Decision, SizeDecision
+from kubescene.traffic.world.decisions import AutoscalerDecision, SizeDecision
 from kubescene.traffic.world.replicas import ReplicaBackend, ReplicaListener
 from kubescene.traffic.world.worlds import ReplicaCount, ReplicaRecord, Utilization
 
 __all__ = [
-    "Decision",
-    "Outcome",
+    "AutoscalerDecision",
     "Phase",
     "Progress",
     "ReplicaBackend",
@@ -29,6 +28,7 @@ __all__ = [
     "ReplicaListener",
     "ReplicaRecord",
     "RequestColumns",
+    "RequestOutcome",
     "SizeDecision",
     "Summary",
     "TrafficResult",

@@ -12,9 +12,9 @@ import numpy as np
 
 from kubescene.clock import MINUTE, SECOND
 from kubescene.clock.batches import Integers
-from kubescene.traffic.flow.records import Outcome, RequestColumns
+from kubescene.traffic.flow.records import RequestColumns, RequestOutcome
 from kubescene.traffic.spec.fields import Objective
-from kubescene.traffic.world.decisions import Decision
+from kubescene.traffic.world.decisions import AutoscalerDecision
 from kubescene.traffic.world.worlds import ReplicaCount, ReplicaRecord
 
 HOUR_S = 3600
@@ -72,7 +72,7 @@ class Story(msgspec.Struct, frozen=True):
     columns: RequestColumns
     replicas: Sequence[ReplicaRecord]
     counts: Sequence[ReplicaCount]
-    decisions: Sequence[Decision]
+    decisions: Sequence[AutoscalerDecision]
     evictions: int
     used: int
     objective: Objective
@@ -80,20 +80,20 @@ class Story(msgspec.Struct, frozen=True):
 
 def summarize(story: Story) -> Summary:
     columns = story.columns
-    outcomes = np.bincount(columns.outcome, minlength=len(Outcome)).tolist()
-    times = np.sort((columns.completed - columns.arrived)[columns.outcome == Outcome.OK])
+    outcomes = np.bincount(columns.outcome, minlength=len(RequestOutcome)).tolist()
+    times = np.sort((columns.completed - columns.arrived)[columns.outcome == RequestOutcome.OK])
     changes = [each for each in story.decisions if each.after != each.before]
     waits = scaling_times(story.decisions, story.counts)
     minutes, missed = slo_minutes(columns, story.objective)
     active = [each.active for each in story.counts]
     return Summary(
         requests=columns.count,
-        succeeded=outcomes[Outcome.OK],
-        failed=sum(outcomes) - outcomes[Outcome.OK] - outcomes[Outcome.OPEN],
-        timed_out=outcomes[Outcome.TIMEOUT],
-        refused=outcomes[Outcome.REFUSED],
-        killed=outcomes[Outcome.KILLED],
-        open=outcomes[Outcome.OPEN],
+        succeeded=outcomes[RequestOutcome.OK],
+        failed=sum(outcomes) - outcomes[RequestOutcome.OK] - outcomes[RequestOutcome.OPEN],
+        timed_out=outcomes[RequestOutcome.TIMEOUT],
+        refused=outcomes[RequestOutcome.REFUSED],
+        killed=outcomes[RequestOutcome.KILLED],
+        open=outcomes[RequestOutcome.OPEN],
         response_mean_s=mean_s(times),
         response_p50_s=percentile_s(times, 50),
         response_p90_s=percentile_s(times, 90),
@@ -148,10 +148,10 @@ def hours(amount: int, divisor: int = 1) -> float:
 
 def slo_minutes(columns: RequestColumns, objective: Objective) -> tuple[int, int]:
     """Minutes with requests, and those of them that missed the objective."""
-    closed = columns.outcome != Outcome.OPEN
+    closed = columns.outcome != RequestOutcome.OPEN
     minute = (columns.arrived // MINUTE)[closed]
     fast = columns.completed - columns.arrived <= objective.response_time
-    good = (fast & (columns.outcome == Outcome.OK))[closed]
+    good = (fast & (columns.outcome == RequestOutcome.OK))[closed]
     came = np.bincount(minute)
     kept = np.bincount(minute[good], minlength=len(came))
     share = round(objective.percentile * 1000)
@@ -159,12 +159,14 @@ def slo_minutes(columns: RequestColumns, objective: Objective) -> tuple[int, int
     return int(np.count_nonzero(came)), int(np.count_nonzero(missed))
 
 
-def reversals(changes: Sequence[Decision]) -> int:
+def reversals(changes: Sequence[AutoscalerDecision]) -> int:
     ups = [each.after > each.before for each in changes]
     return sum(here != there for here, there in pairwise(ups))
 
 
-def scaling_times(decisions: Sequence[Decision], counts: Sequence[ReplicaCount]) -> list[int]:
+def scaling_times(
+    decisions: Sequence[AutoscalerDecision], counts: Sequence[ReplicaCount]
+) -> list[int]:
     """For each decision for more replicas: how long until so many were active."""
     waits = []
     place = 0

@@ -24,7 +24,7 @@ from kubescene.traffic.spec.loading import checked, load_run, run_of
 from kubescene.traffic.spec.objects import autoscaler_of
 from kubescene.traffic.world.environment import StoppedError
 from kubescene.traffic.world.fixed import FixedWorld
-from kubescene.traffic.world.worlds import World
+from kubescene.traffic.world.worlds import TrafficWorld
 
 SLICES = 200
 """Into so many slices, at least, a run is cut for those who watch it or may stop it."""
@@ -151,7 +151,9 @@ def partition_of(dispatcher: Dispatcher, objects: Sequence[Autoscaler]) -> Parti
         raise TrafficError(str(error), path="spec.autoscalers") from error
 
 
-def world_of(spec: TrafficSpec, partition: Partition, arrivals: Arrivals | None = None) -> World:
+def world_of(
+    spec: TrafficSpec, partition: Partition, arrivals: Arrivals | None = None
+) -> TrafficWorld:
     """A world that has not begun; its arrivals are those of the spec if none are given."""
     streams = Streams(spec.seed)
     arrivals = arrivals_of(spec) if arrivals is None else arrivals
@@ -164,7 +166,7 @@ def world_of(spec: TrafficSpec, partition: Partition, arrivals: Arrivals | None 
 
 def play(
     asked: TrafficRun,
-    world: World,
+    world: TrafficWorld,
     *,
     watch: Watcher | None = None,
     cancelled: Cancelled | None = None,
@@ -208,7 +210,7 @@ def play(
     )
 
 
-def begin(asked: TrafficRun, world: World) -> None:
+def begin(asked: TrafficRun, world: TrafficWorld) -> None:
     """Begin; an object that its autoscaler refuses is bad input, not a run that failed."""
     try:
         world.begin()
@@ -222,14 +224,14 @@ def begin(asked: TrafficRun, world: World) -> None:
         raise TrafficError(str(error.__cause__), path=path) from error
 
 
-def slices(world: World, halt: int) -> Iterator[int]:
+def slices(world: TrafficWorld, halt: int) -> Iterator[int]:
     """Instants to pause at: at least every simulated minute in which something happens."""
     step = max(min(halt // SLICES, MINUTE), 1)
     while (due := world.peek()) is not None:
         yield -(-due // step) * step
 
 
-def progress_of(world: World) -> Progress:
+def progress_of(world: TrafficWorld) -> Progress:
     active = world.counts[-1].active if world.counts else 0
     return Progress(
         min(world.now, world.spec.duration), world.spec.duration, world.columns.count, active

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from kubescene.api.records import Record
+from kubescene.api.records import Record, may_be_held
 from kubescene.api.records.owner_references import (
     OwnerReference,
     controller_name,
@@ -13,6 +13,8 @@ from kubescene.api.records.owner_references import (
     owner_references,
 )
 from kubescene.api.scheme import GroupResource
+from kubescene.scenario.fields.definition import SCENARIOS
+from kubescene.scenario.resource import ScenarioPayload
 from kubescene.store import Store
 
 PODS = GroupResource("", "pods")
@@ -21,7 +23,7 @@ OWNER: dict[str, Any] = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": 
 
 def stored(metadata: dict[str, Any]) -> Record:
     metadata = {"name": "a", "namespace": "default", "uid": "x", **metadata}
-    return Store().create(PODS, {"apiVersion": "v1", "kind": "Pod", "metadata": metadata})
+    return Store().put(PODS, {"apiVersion": "v1", "kind": "Pod", "metadata": metadata}, expected=0)
 
 
 @pytest.mark.parametrize(
@@ -69,3 +71,25 @@ def test_the_managing_owner_is_named() -> None:
     manager = OwnerReference(kind="ReplicaSet", name="web", controller=True)
     assert controller_name([other, manager]) == "ReplicaSet/web"
     assert controller_name([other]) == ""
+
+
+class Unread:
+    """A part that nobody has a reason to encode."""
+
+    def __bytes__(self) -> bytes:
+        raise AssertionError("the timeline of a Scenario was rendered")
+
+    def __len__(self) -> int:
+        return 1 << 30
+
+
+@pytest.mark.parametrize(
+    ("tail", "found"),
+    [(b'","name":"s"}', False), (b'","ownerReferences":[],"finalizers":[]}', True)],
+)
+def test_metadata_of_a_scenario_are_read_without_its_timeline(tail: bytes, found: bool) -> None:
+    """A served world asks this of every Scenario whenever the next one begins."""
+    opens = b'{"kind":"Scenario","metadata":{"resourceVersion":"'
+    payload = ScenarioPayload((opens, b"1", tail, b',"spec":{}', b"", b"", Unread(), b"}"))
+    record = Record(SCENARIOS, "", "s", "u", 1, payload, {})
+    assert (may_have_owners(record), may_be_held(record)) == (found, found)

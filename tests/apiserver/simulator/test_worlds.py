@@ -1,12 +1,14 @@
 """The simulator's own API: export, import, reset."""
 
-from apiserver.http import Http, pod
+from apiserver.http import Http, config_map, pod
 from kubescene.apiserver.server import Server
+from kubescene.apiserver.simulator.worlds import FEW_ITEMS
 from kubescene.clock import ScaledClock, VirtualClock, WallClock, parse_time
 from kubescene.cluster import Cluster, ClusterOptions
 from kubescene.controllers.kubelet import KubeletDelays
 
 PODS = "/api/v1/namespaces/default/pods"
+CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 
 
 def connect(server: Server) -> Http:
@@ -143,3 +145,37 @@ def test_time_has_an_end() -> None:
         config_map = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}
         assert http.post("/api/v1/namespaces/default/configmaps", config_map).status == 201
         http.close()
+
+
+def test_controllers_see_a_large_import_as_a_whole(live_server: Server, live: Http) -> None:
+    """Pods that come later in the list are known when their ReplicaSet is first looked at."""
+    labels, count = {"app": "a"}, 2 * FEW_ITEMS
+    template = {"metadata": {"labels": labels}, "spec": pod("any")["spec"]}
+    owner = {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "metadata": {"name": "r", "namespace": "default", "uid": "r-1"},
+        "spec": {"replicas": count, "selector": {"matchLabels": labels}, "template": template},
+        "status": {"replicas": count},
+    }
+    reference = {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "name": "r",
+        "uid": "r-1",
+        "controller": True,
+    }
+    items = [owner]
+    for number in range(count):
+        made = pod(f"r-{number}")
+        made["metadata"] |= {
+            "namespace": "default",
+            "labels": labels,
+            "ownerReferences": [reference],
+        }
+        items.append({**made, "status": {"phase": "Running"}})
+    assert live.post("/simulator/v1/import", {"items": items}).json == {"imported": count + 1}
+    assert live.post(CONFIG_MAPS, config_map("after")).status == 201
+    for _ in range(20):
+        live_server.engine.call(lambda: None)
+    assert len(live.get("/api/v1/namespaces/default/pods").json["items"]) == count

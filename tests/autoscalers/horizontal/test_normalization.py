@@ -4,22 +4,21 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from kubescene.autoscalers.horizontal.history import (
+from kubescene.autoscalers.horizontal.behavior import (
     History,
+    Limited,
     Recommendation,
     ScaleEvent,
     changed_within,
-)
-from kubescene.autoscalers.horizontal.limiting import (
-    Limited,
     down_rate,
     limited,
     limited_down,
     limited_up,
+    stabilized,
+    stabilized_by_behavior,
     up_rate,
 )
 from kubescene.autoscalers.horizontal.specs import Policy, ScalingRules
-from kubescene.autoscalers.horizontal.stabilizing import stabilized, stabilized_by_behavior
 from kubescene.clock.timestamps import SECOND
 
 NOW = 10**6 * SECOND

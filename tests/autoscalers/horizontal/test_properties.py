@@ -14,11 +14,10 @@ from kubescene.autoscalers.horizontal import (
     RecordedMetrics,
     Result,
 )
-from kubescene.autoscalers.horizontal.grouping import Groups
-from kubescene.autoscalers.horizontal.limiting import down_rate, up_rate
-from kubescene.autoscalers.horizontal.proposing import by_average, by_utilization, by_value
+from kubescene.autoscalers.horizontal.behavior import down_rate, up_rate
+from kubescene.autoscalers.horizontal.options import Tolerances
+from kubescene.autoscalers.horizontal.proposals import Groups, by_average, by_utilization, by_value
 from kubescene.autoscalers.horizontal.specs import Policy, ScalingRules
-from kubescene.autoscalers.horizontal.tolerances import Tolerances
 from kubescene.clock.timestamps import SECOND
 from kubescene.types import JsonObject
 

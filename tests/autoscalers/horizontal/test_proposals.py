@@ -6,20 +6,20 @@ from typing import NamedTuple
 import pytest
 
 from kubescene.api.quantity import MAX_INT64
-from kubescene.autoscalers.horizontal.grouping import Groups, Sample, group_pods
-from kubescene.autoscalers.horizontal.observing import ScaledPod
-from kubescene.autoscalers.horizontal.options import HorizontalOptions
-from kubescene.autoscalers.horizontal.pod_requests import PodRequests, RequestError
-from kubescene.autoscalers.horizontal.proposing import (
+from kubescene.autoscalers.horizontal.observations import PodRequests, RequestError, ScaledPod
+from kubescene.autoscalers.horizontal.options import HorizontalOptions, Tolerances
+from kubescene.autoscalers.horizontal.proposals import (
+    Groups,
     NoUsageError,
     Proposal,
+    Sample,
     by_average,
     by_total,
     by_utilization,
     by_value,
+    group_pods,
     summed,
 )
-from kubescene.autoscalers.horizontal.tolerances import Tolerances
 from kubescene.clock.timestamps import SECOND
 
 TENTH = Tolerances(0.1, 0.1)

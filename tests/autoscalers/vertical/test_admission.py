@@ -7,7 +7,7 @@ import pytest
 from autoscalers.vertical.vertical_worlds import in_mode, make_pod, make_vpa, policies
 from kubescene.autoscalers.vertical import pod_patches
 from kubescene.autoscalers.vertical.admission import admitted, resource_patches
-from kubescene.autoscalers.vertical.limit_ranges import amount_of, limit_ranges
+from kubescene.autoscalers.vertical.limits import amount_of, limit_ranges
 
 TARGET = {"app": {"target": {"cpu": "500m", "memory": "200Mi"}}}
 HAS = {"requests": {"cpu": "100m", "memory": "100Mi"}, "limits": {"cpu": "200m"}}

@@ -14,8 +14,8 @@ from autoscalers.vertical.vertical_worlds import (
     policies,
 )
 from kubescene.autoscalers.vertical import SampleError, UsageSample, back_test
-from kubescene.autoscalers.vertical.back_testing import Subject
-from kubescene.autoscalers.vertical.limit_ranges import amount_of
+from kubescene.autoscalers.vertical.back_tests import Subject
+from kubescene.autoscalers.vertical.limits import amount_of
 from kubescene.autoscalers.vertical.options import HOUR
 from kubescene.clock import MINUTE
 from kubescene.errors import ConfigurationError

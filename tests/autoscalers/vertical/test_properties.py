@@ -9,10 +9,14 @@ from hypothesis import strategies as st
 from autoscalers.vertical.vertical_worlds import START, make_recommender, make_vpa
 from kubescene.autoscalers.histograms import Buckets, DecayingHistogram
 from kubescene.autoscalers.vertical import Recommender, RecommenderOptions
-from kubescene.autoscalers.vertical.aggregates import CPU_BUCKETS, MEMORY_BUCKETS, Aggregate
-from kubescene.autoscalers.vertical.estimators import Bound
+from kubescene.autoscalers.vertical.histories import (
+    CPU_BUCKETS,
+    MEMORY_BUCKETS,
+    Aggregate,
+    ContainerUsage,
+)
 from kubescene.autoscalers.vertical.options import DAY
-from kubescene.autoscalers.vertical.peaks import ContainerUsage
+from kubescene.autoscalers.vertical.recommendations import Bound
 from kubescene.clock import MINUTE
 
 SHARES = (0.0, 0.1, 0.5, 0.9, 0.95, 1.0)

@@ -15,7 +15,7 @@ from autoscalers.vertical.vertical_worlds import (
 )
 from kubescene.api.selectors.label_selectors import parse_labels
 from kubescene.autoscalers.vertical import CheckpointError, Recommender, recommender_options
-from kubescene.autoscalers.vertical.checkpoints import checkpoint_object
+from kubescene.autoscalers.vertical.histories import checkpoint_object
 from kubescene.autoscalers.vertical.options import DAY, HOUR
 from kubescene.clock import MINUTE
 

@@ -13,11 +13,10 @@ from autoscalers.vertical.vertical_worlds import (
     ranged,
 )
 from kubescene.autoscalers.vertical import UpdaterOptions, limit_ranges, seed_rule, update
-from kubescene.autoscalers.vertical.assessing import assess
-from kubescene.autoscalers.vertical.attempts import Attempts
-from kubescene.autoscalers.vertical.limit_ranges import amount_of
+from kubescene.autoscalers.vertical.evictions import Attempts
+from kubescene.autoscalers.vertical.limits import amount_of
 from kubescene.autoscalers.vertical.options import HOUR
-from kubescene.autoscalers.vertical.update_loops import Update
+from kubescene.autoscalers.vertical.updater import Update, assess
 from kubescene.clock import MINUTE, format_time
 
 UP = {"app": ranged("2", "1500m", "3")}

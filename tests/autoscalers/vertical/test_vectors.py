@@ -12,21 +12,32 @@ from autoscalers.vertical.vertical_worlds import (
     ranged,
 )
 from kubescene.api.quantity import ZERO, Quantity, parse
-from kubescene.autoscalers.vertical.aggregates import Aggregate
-from kubescene.autoscalers.vertical.amounts import MAX_AMOUNT, amount, humanized, rounded_up, scaled
-from kubescene.autoscalers.vertical.assessing import Assessment, assess, in_order
-from kubescene.autoscalers.vertical.estimators import (
+from kubescene.autoscalers.vertical.amounts import (
+    MAX_AMOUNT,
+    amount,
+    humanized,
+    proportional_limit,
+    rounded_up,
+    scaled,
+)
+from kubescene.autoscalers.vertical.histories import Aggregate, ContainerUsage
+from kubescene.autoscalers.vertical.options import DAY, HOUR, RecommenderOptions
+from kubescene.autoscalers.vertical.recommendations import (
     Bound,
     Confidence,
     confidence,
     estimate,
     minimums,
 )
-from kubescene.autoscalers.vertical.options import DAY, HOUR, RecommenderOptions
-from kubescene.autoscalers.vertical.peaks import ContainerUsage
-from kubescene.autoscalers.vertical.priorities import Priority, Verdict, priority
-from kubescene.autoscalers.vertical.proportions import proportional_limit
 from kubescene.autoscalers.vertical.recommender import Recommender
+from kubescene.autoscalers.vertical.updater import (
+    Assessment,
+    Priority,
+    Verdict,
+    assess,
+    in_order,
+    priority,
+)
 from kubescene.clock import MINUTE
 
 OPTIONS = RecommenderOptions()

@@ -8,13 +8,16 @@ import argparse
 import contextlib
 import sys
 import threading
+from pathlib import Path
 
 from kubescene.actors import Actor
 from kubescene.api.records.changes import Change, ChangeType
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.client.http import HttpClient
 from kubescene.errors import AlreadyExistsError
-from kubescene.outside.parking import check_scenario_step_phase
+
+sys.path.insert(0, str(Path(__file__).parents[3] / "clients" / "python"))
+from kubescene_scenario import check_scenario_step_phase
 
 CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")
 NAME = "fan-out"

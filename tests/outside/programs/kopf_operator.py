@@ -10,13 +10,15 @@ object.
 
 import os
 import sys
+from pathlib import Path
 from typing import Any
 
 import kopf
 import kubernetes
 import yaml
 
-from kubescene.outside.parking import check_scenario_step_phase, in_steps
+sys.path.insert(0, str(Path(__file__).parents[3] / "clients" / "python"))
+from kubescene_scenario import check_scenario_step_phase, in_steps
 
 NAME = "fan-out"
 TOO_MANY = 1000

@@ -22,7 +22,7 @@ from kubescene.scheduler.devices.classes import DeviceClass
 from kubescene.scheduler.devices.inventory import Inventory
 from kubescene.scheduler.devices.pools import Pool
 from kubescene.scheduler.devices.requests import ClaimSpec
-from kubescene.scheduler.devices.results import allocation_result
+from kubescene.scheduler.devices.reserving import allocation_result
 from kubescene.types import JsonObject
 
 DRIVER = "gpu.example.com"

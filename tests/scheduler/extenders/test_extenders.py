@@ -222,7 +222,7 @@ def test_an_answer_for_a_pod_that_needs_none_any_more_changes_nothing(gone: str)
         world.delete("p")
     else:
         world.cluster.registry.bind(
-            world.scheduler._client.actor,
+            world.scheduler.handles["default-scheduler"].client.actor,
             "default",
             "p",
             {"target": {"kind": "Node", "name": "b"}},
@@ -238,7 +238,7 @@ def test_a_world_can_be_copied_while_an_extender_thinks() -> None:
     world = stage(caller, Extender("e", FILTER))
     world.place(make_pod("p"))
     child = copy.deepcopy(world)
-    theirs: Any = child.scheduler._extenders._caller
+    theirs: Any = child.scheduler.extenders._caller
     theirs.pending[0].answer(ExtenderAnswer(nodes=("b",)))
     assert [each.node for each in child.work()] == ["b"]
     assert world.work() == []
@@ -261,7 +261,9 @@ class Bindings:
         pod, node = pending.call.pod, pending.call.nodes[0]
         if not self.error:
             body = {"target": {"kind": "Node", "name": node}}
-            world.cluster.registry.bind(world.scheduler._client.actor, "default", pod.name, body)
+            world.cluster.registry.bind(
+                world.scheduler.handles["default-scheduler"].client.actor, "default", pod.name, body
+            )
         pending.answer(ExtenderAnswer(error=self.error))
 
 
@@ -433,7 +435,7 @@ def test_x_3_limits_make_an_extender_interested_too() -> None:
         pod["spec"]["containers"][0]["resources"] = {limit: {"example.com/gpu": "0"}}
         world = stage(caller, Extender("e", FILTER, managed_resources=managed))
         info = PodInfo.read(record_of(pod), pod, PodClasses())
-        assert world.scheduler._extenders.interested(info), limit
+        assert world.scheduler.extenders.interested(info), limit
 
 
 def record_of(pod: dict[str, Any]) -> Record:

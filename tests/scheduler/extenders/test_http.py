@@ -14,7 +14,7 @@ from kubescene.cluster import Cluster
 from kubescene.errors import SchedulerConfigurationError
 from kubescene.scheduler import SchedulerOptions
 from kubescene.scheduler.configuration import read_configuration
-from kubescene.scheduler.extenders.background import BackgroundCaller, at_once, in_background
+from kubescene.scheduler.extenders.background import BackgroundCaller
 from kubescene.scheduler.extenders.http import HttpExtenderCaller
 from kubescene.testing.builders import make_node, make_pod
 from kubescene.types import JsonObject
@@ -247,8 +247,8 @@ def test_options_with_extenders_can_be_copied_and_sent(fake: FakeExtender) -> No
 
 def test_calls_go_to_the_background_and_come_back() -> None:
     plain = SchedulerOptions()
-    served = in_background(plain)
+    served = plain.in_background()
     assert isinstance(served.extender_caller, BackgroundCaller)
-    assert in_background(served) is served
-    assert isinstance(at_once(served).extender_caller, HttpExtenderCaller)
-    assert at_once(plain) is plain
+    assert served.in_background() is served
+    assert isinstance(served.at_once().extender_caller, HttpExtenderCaller)
+    assert plain.at_once() is plain

@@ -58,7 +58,7 @@ def cycle_of(stage: Stage) -> Cycle:
 
 def probe(stage: Stage, pod: Any) -> PodInfo:
     obj = {**pod.build(), "metadata": {"name": "probe", "namespace": "default", "uid": "probe"}}
-    return PodInfo.read(make_record(PODS, obj, 1), obj, stage.scheduler._classes)
+    return PodInfo.read(make_record(PODS, obj, 1), obj, stage.scheduler.watcher.classes)
 
 
 def decide(stage: Stage, pod: PodInfo) -> Decision | None:

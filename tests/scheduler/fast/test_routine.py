@@ -124,7 +124,7 @@ def told(decision: Decision, start: int) -> dict[str, Any]:
 
 def probe(life: Life, kind: JsonObject) -> PodInfo:
     pod = {**kind, "metadata": {"name": "probe", "namespace": "default", "uid": "probe"}}
-    return PodInfo.read(make_record(PODS, pod, 1), pod, life.world.scheduler._classes)
+    return PodInfo.read(make_record(PODS, pod, 1), pod, life.world.scheduler.watcher.classes)
 
 
 def compare(life: Life, kind: JsonObject) -> bool:
@@ -264,7 +264,7 @@ def probe_named(world: Stage, name: str, nominated: str = "") -> PodInfo:
     pod: JsonObject = make_pod(name).cpu("1").build()
     pod["metadata"].update(uid=name, namespace="default")
     pod["status"] = {"nominatedNodeName": nominated} if nominated else {}
-    return PodInfo.read(make_record(PODS, pod, 1), pod, world.scheduler._classes)
+    return PodInfo.read(make_record(PODS, pod, 1), pod, world.scheduler.watcher.classes)
 
 
 @pytest.mark.parametrize("more", [{}, {STORAGE: "1Gi"}])

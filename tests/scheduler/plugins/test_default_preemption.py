@@ -181,7 +181,7 @@ def test_pr_3_how_many_candidates_are_enough(
     percentage: int, absolute: int, nodes: int, wanted: int
 ) -> None:
     world = stage()
-    handle = world.scheduler._handles[0]
+    handle = world.scheduler.handles["default-scheduler"]
     plugin = DefaultPreemption(handle, percentage, absolute)
     assert plugin.candidates_wanted(nodes) == wanted
 
@@ -502,7 +502,7 @@ def test_a_refused_deletion_lets_the_preemptor_think_again(monkeypatch: pytest.M
     def refuse(*arguments: Any, **options: Any) -> Any:
         raise ForbiddenError("nobody deletes here")
 
-    monkeypatch.setattr(world.scheduler._client, "delete", refuse)
+    monkeypatch.setattr(world.scheduler.handles["default-scheduler"].client, "delete", refuse)
     attempt(world, high())
     assert world.scheduler.queue.has_work
     assert terminating(world, "p") == []

@@ -487,14 +487,14 @@ def test_pods_that_wait_are_asked_about_their_own_claims_alone() -> None:
     stage = stage_with(storage_class(), claim("c1"), claim("c2"))
     stage.create(using("p1", "c1"), using("p2", "c2"))
     stage.work()
-    parked = stage.scheduler._bindings
+    waiting = stage.scheduler.waiting_bindings
     assert len(stage.scheduler.waiting_pods) == 2
     stage.create(volume("another"))
     assert not stage.scheduler.waiting_pods.has_ready
     obj = stage.cluster.get("persistentvolumeclaims", "c2")
     stage.client.update(merged(obj, {"metadata": {"labels": {"x": "y"}}}))
     assert stage.scheduler.waiting_pods.next_ready() == stage.uid("p2")
-    assert stage.uid("p1") in parked
+    assert stage.uid("p1") in waiting
 
 
 def test_a_claim_that_nobody_waits_for_any_more_asks_nobody() -> None:

@@ -54,10 +54,7 @@ def owner_references(record: Record) -> References | None:
 
 def may_have_owners(record: Record) -> bool:
     """Whether an object names owners; cheap, so it may not know."""
-    payload = record.payload
-    if isinstance(payload, Sections):
-        return _OPENING in payload.metadata
-    return record.mentions(_OPENING)
+    return record.metadata_mentions(_OPENING)
 
 
 @lru_cache(TEXTS_KEPT)

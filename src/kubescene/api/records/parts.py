@@ -100,12 +100,8 @@ class Sections(msgspec.Struct, gc=False, eq=False):
         """The object without its revision; made anew each time."""
         return b"".join((self.head, self.metadata, *self.members))
 
-    def mentions(self, text: bytes) -> bool:
-        """Whether a text that begins and ends inside a member occurs in the object."""
-        return text in self.metadata or self.members_mention(text)
-
     def members_mention(self, text: bytes) -> bool:
-        """The same for all but metadata."""
+        """Whether a text that begins and ends inside a member occurs beside metadata."""
         for part in self.members:
             if part_mentions(part, text) if len(part) <= LONGEST_SHARED else text in part:
                 return True

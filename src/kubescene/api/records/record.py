@@ -63,13 +63,14 @@ class Record(msgspec.Struct, frozen=True, gc=False):
         payload = self.payload
         return payload.unversioned if isinstance(payload, Sections) else cut_revision(self.data)
 
-    def mentions(self, text: bytes) -> bool:
-        """Whether a JSON text such as a member's name occurs in the object, joined or not."""
-        payload = self.payload
-        return payload.mentions(text) if isinstance(payload, Sections) else text in self.data
+    def metadata_mentions(self, text: bytes) -> bool:
+        """Whether a JSON text such as a member's name occurs in metadata; cheap, so it may not
+        know, and look at all of the object, but never at parts that take long to encode."""
+        part = metadata_part(self.payload)
+        return text in (part if isinstance(part, bytes) else self.data)
 
     def members_mention(self, text: bytes) -> bool:
-        """The same for what is not metadata; cheap, so it may include these."""
+        """The same for what is not metadata; it may include these."""
         payload = self.payload
         return payload.members_mention(text) if isinstance(payload, Sections) else text in self.data
 
@@ -95,8 +96,7 @@ def same_metadata(record: Record, previous: Record | None) -> bool:
 
 def may_be_held(record: Record) -> bool:
     """Whether an object has finalizers; cheap, so it may not know."""
-    payload = record.payload
-    return _FINALIZERS in (payload.metadata if isinstance(payload, Sections) else record.data)
+    return record.metadata_mentions(_FINALIZERS)
 
 
 def cut_revision(data: bytes) -> bytes:

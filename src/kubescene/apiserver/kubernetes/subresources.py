@@ -28,7 +28,14 @@ BINDING = ResourceType(
 )
 EVICTION = GroupVersionKind("policy", "v1", "Eviction")
 _EVICTION_V1BETA1 = GroupVersionKind("policy", "v1beta1", "Eviction")
-NOT_SIMULATED = ("attach", "exec", "portforward", "proxy", "token")
+_NO_CONTAINER = "no container runs behind a simulated pod"
+NOT_SIMULATED = {
+    "attach": _NO_CONTAINER,
+    "exec": _NO_CONTAINER,
+    "portforward": _NO_CONTAINER,
+    "proxy": "nothing listens behind simulated nodes, pods and services",
+    "token": "there is no key to sign a token with",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +60,8 @@ class Subresources:
                 self.verbs.registry.record(target.resource_type, target.namespace, target.name)
                 return text_response("")
         raise MethodNotAllowedError(
-            f"{target.resource_type.plural}/{target.subresource} is not simulated: there is no "
-            "container behind a pod, and no key to sign a token with",
+            f"{target.resource_type.plural}/{target.subresource} is not simulated: "
+            f"{NOT_SIMULATED[target.subresource]}",
             kind=target.resource_type.plural,
             name=target.name,
         )

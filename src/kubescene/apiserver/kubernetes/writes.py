@@ -20,7 +20,7 @@ from kubescene.apiserver.kubernetes.paths import Target
 from kubescene.apiserver.kubernetes.rendering import ListMeta, Renderer, is_large
 from kubescene.apiserver.kubernetes.selection import select
 from kubescene.apiserver.negotiation import PLAIN, Form
-from kubescene.apiserver.requests import DEFAULT_MAX_BODY, Request
+from kubescene.apiserver.requests import DEFAULT_MAX_BODY, MAX_BODY, Request
 from kubescene.apiserver.responses import Response, json_response, success_status
 from kubescene.errors import BadRequestError, Cause, InvalidError, NotFoundError
 from kubescene.registry import Registry
@@ -166,6 +166,11 @@ class Writes:
     async def read_object(self, target: Target, request: Request) -> JsonObject:
         """The body as an object of the kind that the URL names."""
         body = await self.read_body(request)
+        if request.size > bodies.LARGE:
+            return await asyncio.to_thread(self._object_of, body, target, request)
+        return self._object_of(body, target, request)
+
+    def _object_of(self, body: bodies.Body, target: Target, request: Request) -> JsonObject:
         obj = check_kind(as_object(body.value), target.resource_type.gvk)
         if not isinstance(obj.get("metadata", {}), dict | None):
             raise BadRequestError("metadata must be an object")
@@ -174,7 +179,7 @@ class Writes:
         return obj
 
     async def read_body(self, request: Request) -> bodies.Body:
-        body = await bodies.read_body(request, self.max_body)
+        body = await bodies.read_body(request, self.max_body, MAX_BODY)
         if request.rewrite is None:
             return body
         return replace(body, value=request.rewritten(body.value))
@@ -192,7 +197,7 @@ class Writes:
         if media_type not in accepted:
             raise bodies.unsupported(*accepted)
         patch_type = PatchType(media_type)
-        data = await request.body(self.max_body)
+        data = await request.body(self.max_body, MAX_BODY)
         if patch_type is PatchType.APPLY:
             body = await bodies.aside(bodies.decode_yaml, data)
             return patch_type, as_object(request.rewritten(body.value))
@@ -203,7 +208,7 @@ class Writes:
 
     async def delete_options(self, request: Request) -> DeleteOptions:
         """Options from the body if there is one, else from the query."""
-        data = await request.body(self.max_body)
+        data = await request.body(self.max_body, MAX_BODY)
         options: JsonObject = {}
         if data.strip():
             options = as_object(bodies.decode_body(data, request.header(b"content-type")).value)

@@ -5,7 +5,8 @@
     progress       phase, step, and what was counted up to a step (?step=2)
     summary        what a run of its own writes to summary.json
     result         the Scenario with its status, without its timeline
-    timeline       timeline.jsonl
+    timeline       timeline.jsonl; its facts from a position on (?since=N), also as they come
+                   (&follow=true; see `timelines`)
     explanations   explanations.jsonl
     explain        the attempts at one pod, with what was explained of each (?pod=NAMESPACE/NAME)
 """
@@ -19,6 +20,7 @@ import msgspec
 from kubescene.apiserver.engine_thread import EngineThread
 from kubescene.apiserver.requests import Request
 from kubescene.apiserver.responses import Response, json_response
+from kubescene.apiserver.simulator.timelines import TimelineStreams
 from kubescene.apiserver.simulator.worlds import PREFIX
 from kubescene.apiserver.table import Route
 from kubescene.errors import BadRequestError, NotFoundError
@@ -35,8 +37,11 @@ T = TypeVar("T")
 class ScenarioPages:
     """Answers for what is below `PLACE`; the logs of scenarios belong to the engine thread."""
 
-    def __init__(self, engine: EngineThread, scenarios: LiveScenarios) -> None:
+    def __init__(
+        self, engine: EngineThread, scenarios: LiveScenarios, timelines: TimelineStreams
+    ) -> None:
         self._engine = engine
+        self._timelines = timelines
         self._scenarios = scenarios
 
     def routes(self) -> Iterator[Route]:
@@ -62,8 +67,11 @@ class ScenarioPages:
     async def _result(self, request: Request) -> Response:
         return json_response(await self._of(request, LiveRun.result))
 
-    async def _timeline(self, request: Request) -> Response:
+    async def _timeline(self, request: Request) -> Response | None:
         run = await self._of(request, lambda run: run)
+        if "since" in request.query or request.flag("follow"):
+            await self._timelines.serve(request, run.log)
+            return None
         return Response(await asyncio.to_thread(run.timeline_file), 200, LINES)
 
     async def _explanations(self, request: Request) -> Response:

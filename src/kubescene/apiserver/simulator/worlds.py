@@ -28,6 +28,8 @@ from kubescene.types import JsonObject
 PREFIX = "/simulator/v1/"
 MAX_IMPORT = 256 * 1024 * 1024
 MAX_COMMAND = 64 * 1024
+FEW_ITEMS = 200
+"""So many objects are imported in one step."""
 
 
 class Worlds:
@@ -51,13 +53,27 @@ class Worlds:
     async def _import(self, request: Request) -> Response:
         body = await bodies.read_command(request, MAX_IMPORT)
         actor, document = request.actor, as_object(body.value)
-        count = await self._engine.submit(lambda: self._put(actor, document))
-        return json_response({"imported": count})
+        items, engine = document.get("items"), self._engine
+        if not isinstance(items, list) or len(items) <= FEW_ITEMS:
+            count = await engine.submit(lambda: self._put(actor, document))
+            return json_response({"imported": count})
+        await engine.submit(lambda: self._check(document))
+        counted: list[int] = []
+        await engine.submit_moments(lambda: self._putting(actor, document, counted), freezes=False)
+        return json_response({"imported": counted[0]})
 
-    def _put(self, actor: Actor, document: JsonObject) -> int:
+    def _check(self, document: JsonObject) -> None:
         if self._live is not None:
             self._live.check_import(document)
+
+    def _put(self, actor: Actor, document: JsonObject) -> int:
+        self._check(document)
         return exports.import_objects(self._engine.cluster.registry, actor, document)
+
+    def _putting(self, actor: Actor, document: JsonObject, counted: list[int]) -> Iterator[None]:
+        """The same in slices: others read and write meanwhile, controllers see it as a whole."""
+        registry = self._engine.cluster.registry
+        counted.append((yield from exports.importing(registry, actor, document)))
 
     async def _reset(self, request: Request) -> Response:
         if request.header(b"content-type"):

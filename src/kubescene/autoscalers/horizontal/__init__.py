@@ -14,19 +14,32 @@ to an autoscaler. Nothing here reads a clock or changes what it is given.
         print(row.replicas, row.desired, row.explanation)
 """
 
-from kubescene.autoscalers.horizontal.accepting import accepted
-from kubescene.autoscalers.horizontal.autoscaler import HorizontalAutoscaler
-from kubescene.autoscalers.horizontal.back_testing import BackTest, BackTestRow, back_test
-from kubescene.autoscalers.horizontal.deciding import decide
-from kubescene.autoscalers.horizontal.decisions import Decision
-from kubescene.autoscalers.horizontal.explaining import Explanation
-from kubescene.autoscalers.horizontal.history import History, Recommendation, ScaleEvent
-from kubescene.autoscalers.horizontal.observing import (
+from kubescene.autoscalers.horizontal.back_tests import (
+    BackTest,
+    BackTestRow,
+    ExternalSeries,
+    ObjectSeries,
+    PodSeries,
+    RecordedMetrics,
+    UsageSample,
+    back_test,
+)
+from kubescene.autoscalers.horizontal.behavior import History, Recommendation, ScaleEvent
+from kubescene.autoscalers.horizontal.controller import (
+    HorizontalAutoscaler,
+    Result,
+    complete,
+    reconcile,
+)
+from kubescene.autoscalers.horizontal.decisions import Decision, decide
+from kubescene.autoscalers.horizontal.explanations import Explanation
+from kubescene.autoscalers.horizontal.observations import (
     MetricsSource,
     MetricsUnavailableError,
     Observation,
     OtherAutoscaler,
     PodMetrics,
+    PodRequests,
     PodValue,
     Scale,
     ScaledPod,
@@ -35,17 +48,8 @@ from kubescene.autoscalers.horizontal.observing import (
 )
 from kubescene.autoscalers.horizontal.options import HorizontalOptions
 from kubescene.autoscalers.horizontal.plugin import HorizontalPlugin
-from kubescene.autoscalers.horizontal.pod_requests import PodRequests
-from kubescene.autoscalers.horizontal.reconciling import Result, complete, reconcile
-from kubescene.autoscalers.horizontal.recorded_metrics import (
-    ExternalSeries,
-    ObjectSeries,
-    PodSeries,
-    RecordedMetrics,
-)
-from kubescene.autoscalers.horizontal.specs import HorizontalSpec, compiled
+from kubescene.autoscalers.horizontal.specs import HorizontalSpec, accepted, compiled
 from kubescene.autoscalers.horizontal.statuses import Condition, HorizontalStatus, Notice
-from kubescene.autoscalers.horizontal.usage import UsageSample
 
 __all__ = [
     "BackTest",

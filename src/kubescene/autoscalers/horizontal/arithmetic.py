@@ -1,13 +1,18 @@
-"""Numbers as the controller has them: Go's fixed-width integers and 64-bit floats, on amd64.
+"""Go's numbers and texts.
+
+Numbers as the controller has them: Go's fixed-width integers and 64-bit floats, on amd64.
 
 A float that no integer can hold becomes the smallest one, and sums wrap around. Both are far
 outside of real clusters, but a proposal that overflows is a scale-down there and so it is here.
+
+Values as the controller's messages show them.
 """
 
 import math
 import re
 
 from kubescene.api.quantity import MAX_INT64, MIN_INT64, Format, Quantity
+from kubescene.types import JsonObject
 
 MAX_INT32 = 2**31 - 1
 MIN_INT32 = -(2**31)
@@ -65,3 +70,24 @@ def approximate(quantity: Quantity) -> float:
     power = _POWERS.get(suffix or "", int(exponent or 0)) - len(fraction)
     digits = float(int(f"{sign}{whole}{fraction}"))
     return digits * float(f"1e{power}") if power else digits
+
+
+def shown_selector(selector: JsonObject | None) -> str:
+    """A LabelSelector as Go prints a pointer to one."""
+    if selector is None:
+        return "nil"
+    labels = selector.get("matchLabels") or {}
+    pairs = "".join(f"{key}: {labels[key]}," for key in sorted(labels))
+    expressions = "".join(map(_expression, selector.get("matchExpressions") or ()))
+    return (
+        f"&LabelSelector{{MatchLabels:map[string]string{{{pairs}}},"
+        f"MatchExpressions:[]LabelSelectorRequirement{{{expressions}}},}}"
+    )
+
+
+def _expression(expression: JsonObject) -> str:
+    values = " ".join(expression.get("values") or ())
+    return (
+        f"LabelSelectorRequirement{{Key:{expression.get('key', '')},"
+        f"Operator:{expression.get('operator', '')},Values:[{values}],}},"
+    )

@@ -1,4 +1,9 @@
-"""What kube-controller-manager is started with, as far as it concerns the autoscaler."""
+"""How the autoscaler is set up.
+
+What kube-controller-manager is started with, as far as it concerns the autoscaler.
+
+The band around the target in which nothing happens: a closed interval, one width each way.
+"""
 
 from msgspec import Struct
 
@@ -19,3 +24,12 @@ class HorizontalOptions(Struct, frozen=True):
     """Gate HPAConfigurableTolerance."""
     pod_level_resources: bool = True
     """Gate PodLevelResources."""
+
+
+class Tolerances(Struct, frozen=True):
+    down: float
+    up: float
+
+    def holds(self, ratio: float) -> bool:
+        """Whether a ratio of usage and target is too close to 1 to act upon."""
+        return (1.0 - self.down) <= ratio <= (1.0 + self.up)

@@ -1,4 +1,12 @@
-"""The HPA behind the autoscaler interface: events and stats in, recommendations out.
+"""The autoscaler in a run.
+
+The autoscaler of a run, and which metrics a world can serve it.
+
+An autoscaler that asks for others is refused when it is created, by the field that does.
+
+One run of the HPA plugin: what a world told, as the controller would see it.
+
+The HPA behind the autoscaler interface: events and stats in, recommendations out.
 
 Of a world that knows pods, cpu, memory and concurrency, it makes what a controller sees: a target
 whose scale is what was recommended last, pods, and the answers of the metrics APIs. Served are
@@ -9,22 +17,248 @@ Resource and ContainerResource metrics of cpu and memory, and the Pods metric
 pods, a pod without stats uses nothing, memory is 1 MiB, and pods count from their first moment on.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
-from kubescene.autoscalers.horizontal.autoscaler import HorizontalAutoscaler
+from kubescene.autoscalers.horizontal.controller import (
+    HorizontalAutoscaler,
+    Prepared,
+    Result,
+    prepared,
+)
+from kubescene.autoscalers.horizontal.observations import (
+    MetricsUnavailableError,
+    Observation,
+    PodMetrics,
+    PodRequests,
+    PodValue,
+    Scale,
+    ScaledPod,
+)
 from kubescene.autoscalers.horizontal.options import HorizontalOptions
-from kubescene.autoscalers.horizontal.partitions import Partition
-from kubescene.autoscalers.horizontal.served_metrics import RESOURCES, created
+from kubescene.autoscalers.horizontal.specs import KIND, MetricSpec, parsed
 from kubescene.autoscalers.interfaces import (
     HPA_TYPES,
+    HPA_V1,
+    HPA_V2,
+    HPA_V2BETA2,
     Autoscaler,
     Capability,
+    EventRequest,
+    EventType,
     HorizontalRecommendationRequest,
     HorizontalRecommendationResponse,
+    MetricType,
+    Pod,
+    PodState,
+    Stat,
 )
 from kubescene.autoscalers.partitioned import PartitionedPlugin
 from kubescene.clock.timestamps import MINUTE, SECOND
-from kubescene.types import Nanoseconds
+from kubescene.errors import ConfigurationError
+from kubescene.types import JsonObject, Nanoseconds
+
+CONTAINER = "container"
+CONCURRENCY = "concurrent_requests"
+RESOURCES = ("cpu", "memory")
+MOST_KEPT = 16_384
+"""Objects whose text is longer are read again each time."""
+
+_VERSIONS = {
+    HPA_V1: "autoscaling/v1",
+    HPA_V2: "autoscaling/v2",
+    HPA_V2BETA2: "autoscaling/v2beta2",
+}
+
+
+def created(
+    autoscaler: Autoscaler, options: HorizontalOptions, resources: Sequence[str]
+) -> HorizontalAutoscaler:
+    """The autoscaler that an object asks for; ``resources`` are what the world measures."""
+    if autoscaler.type not in _VERSIONS:
+        known = ", ".join(_VERSIONS)
+        raise ConfigurationError(f"type {autoscaler.type!r} is none of {known}")
+    short = len(autoscaler.yaml) <= MOST_KEPT
+    ready = (_prepared if short else _prepared.__wrapped__)(autoscaler, options)
+    for number, metric in enumerate(ready.spec.metrics):
+        _check_served(metric, resources, f"spec.metrics[{number}]")
+    return HorizontalAutoscaler(ready, options)
+
+
+@lru_cache(maxsize=64)
+def _prepared(autoscaler: Autoscaler, options: HorizontalOptions) -> Prepared:
+    """Kept, because a server or a sweep runs the same object many times."""
+    return prepared(_completed(autoscaler), options)
+
+
+def _completed(autoscaler: Autoscaler) -> JsonObject:
+    """The object, with version, kind and name where they were left out: only the type matters."""
+    obj = parsed(autoscaler.yaml)
+    metadata = {"name": "hpa", **(obj.get("metadata") or {})}
+    version = _VERSIONS[autoscaler.type]
+    return {"apiVersion": version, "kind": KIND, **obj, "metadata": metadata}
+
+
+def _check_served(metric: MetricSpec, resources: Sequence[str], path: str) -> None:
+    if metric.type in ("Resource", "ContainerResource"):
+        source = metric.type[0].lower() + metric.type[1:]
+        if metric.name not in resources:
+            raise ConfigurationError(
+                f"{path}.{source}.name: {metric.name!r} is not measured here, only "
+                f"{' and '.join(resources)}"
+            )
+        if metric.container not in ("", CONTAINER):
+            raise ConfigurationError(
+                f"{path}.{source}.container: pods have one container, {CONTAINER!r}, "
+                f"not {metric.container!r}"
+            )
+    elif metric.type != "Pods":
+        raise ConfigurationError(f"{path}.type: {metric.type} metrics are not measured here")
+    elif metric.name != CONCURRENCY:
+        raise ConfigurationError(
+            f"{path}.pods.metric.name: {metric.name!r} is not measured here, only {CONCURRENCY!r}"
+        )
+
+
+_LABELS = {"key": "value"}
+_SELECTOR = "key=value"
+_KNOWN = frozenset(MetricType)
+_ONE_MEBIBYTE = 1024 * 1024 * 1000
+"""In thousandths of a byte."""
+
+
+class Partition:
+    """What one run told, as the controller would see it."""
+
+    def __init__(
+        self, autoscaler: HorizontalAutoscaler, *, faithful: bool, stat_window: Nanoseconds
+    ) -> None:
+        self.autoscaler = autoscaler
+        self._faithful = faithful
+        self._stat_window = stat_window
+        self._pods: dict[str, ScaledPod] = {}
+        self._stats: dict[str, dict[MetricType, Stat]] = {}
+        self._metrics: dict[str, PodMetrics] = {}
+        self._unread: dict[str, None] = {}
+        """Pods with stats that nobody asked for yet, in order."""
+        self._requests: dict[tuple[int, int], PodRequests] = {}
+        self._replicas: int | None = None
+
+    def pod_event(self, request: EventRequest, pod: Pod) -> None:
+        known = self._pods.get(pod.name)
+        if request.type is EventType.CREATE:
+            if known is not None:
+                raise ConfigurationError(f"pod {pod.name!r} exists already")
+            self._pods[pod.name] = self._observed(pod, request.time)
+            self._unread[pod.name] = None
+        elif known is None:
+            raise ConfigurationError(f"there is no pod {pod.name!r}")
+        elif request.type is EventType.UPDATE:
+            self._pods[pod.name] = self._observed(pod, known.started or 0)
+        else:
+            del self._pods[pod.name]
+            self._stats.pop(pod.name, None)
+            self._metrics.pop(pod.name, None)
+            self._unread.pop(pod.name, None)
+
+    def _observed(self, pod: Pod, created: Nanoseconds) -> ScaledPod:
+        launching = pod.state == PodState.LAUNCHING
+        long_ago = -(10**18)
+        return ScaledPod(
+            name=pod.name,
+            requests=self._shared_requests(pod),
+            labels=_LABELS,
+            phase="Pending" if launching else "Running",
+            ready="False" if launching or pod.state == PodState.OOM_KILLED else "True",
+            ready_since=long_ago if self._faithful else pod.last_transition,
+            started=long_ago if self._faithful else created,
+        )
+
+    def _shared_requests(self, pod: Pod) -> PodRequests:
+        """One value for all pods of a size; a request of 0 is none."""
+        size = (pod.cpu_request, pod.memory_request)
+        if size not in self._requests:
+            amounts = {"cpu": pod.cpu_request, "memory": pod.memory_request * 1000}
+            asked = {name: amount for name, amount in amounts.items() if amount}
+            self._requests[size] = PodRequests.single(CONTAINER, asked)
+        return self._requests[size]
+
+    def stat(self, stat: Stat) -> None:
+        """Only the latest of each kind, and none of pods that are gone."""
+        if stat.pod_name not in self._pods or stat.type not in _KNOWN:
+            return
+        if stat.value < 0:
+            raise ConfigurationError(
+                f"stat {MetricType(stat.type).name} of pod {stat.pod_name!r} is negative: "
+                f"{stat.value}"
+            )
+        self._stats.setdefault(stat.pod_name, {})[stat.type] = stat
+        if stat.type != MetricType.CONCURRENT_REQUESTS_MILLIS:
+            self._unread[stat.pod_name] = None
+
+    def recommend(self, now: Nanoseconds) -> Result:
+        """One pass. The world does as recommended, so that is what the scale says next."""
+        pods = tuple(self._pods.values())
+        if self._replicas is None or self._faithful:
+            self._replicas = len(pods)
+        scale = Scale(self._replicas, _SELECTOR, len(pods))
+        metrics = _WorldMetrics(self)
+        result = self.autoscaler.run(Observation(scale, pods, metrics), now)
+        self._replicas = result.desired
+        return result
+
+    # -- metrics -----------------------------------------------------------------------------
+
+    def _measure(self, pod: str) -> None:
+        """What metrics.k8s.io says of a pod from now on."""
+        stats = self._stats.get(pod) or {}
+        cpu, memory = stats.get(MetricType.CPU_MILLIS), stats.get(MetricType.MEMORY_BYTES)
+        usage = {} if cpu is None else {"cpu": cpu.value}
+        if self._faithful:
+            usage = {"cpu": 0, **usage, "memory": _ONE_MEBIBYTE}
+        elif memory is not None:
+            usage["memory"] = memory.value * 1000
+        if usage:
+            measured = 0 if cpu is None else cpu.time
+            if memory is not None:
+                measured = memory.time if cpu is None else min(measured, memory.time)
+            item = PodMetrics(pod, {CONTAINER: usage}, measured, self._stat_window)
+            self._metrics[pod] = item
+
+    def resource_metrics(self) -> Iterable[PodMetrics]:
+        """Made when somebody asks: stats come more often than that."""
+        for pod in self._unread:
+            self._measure(pod)
+        self._unread.clear()
+        return self._metrics.values()
+
+    def concurrency(self) -> Iterable[PodValue]:
+        for pod in self._pods:
+            stats = self._stats.get(pod) or {}
+            stat = stats.get(MetricType.CONCURRENT_REQUESTS_MILLIS)
+            if stat is not None:
+                yield PodValue(pod, stat.value, stat.time, self._stat_window)
+
+
+class _WorldMetrics:
+    """A `MetricsSource` over what one run told."""
+
+    def __init__(self, partition: Partition) -> None:
+        self._partition = partition
+
+    def resource(self) -> Iterable[PodMetrics]:
+        return self._partition.resource_metrics()
+
+    def pods(self, metric: MetricSpec) -> Iterable[PodValue]:
+        del metric
+        return self._partition.concurrency()
+
+    def object(self, metric: MetricSpec, name: str) -> int:
+        raise MetricsUnavailableError(f"no metric {metric.name} of {name}")
+
+    def external(self, metric: MetricSpec) -> Iterable[int]:
+        raise MetricsUnavailableError(f"no metric {metric.name}")
+
 
 PLUGIN_OPTIONS = HorizontalOptions(
     cpu_initialization_period=2 * MINUTE, initial_readiness_delay=10 * SECOND

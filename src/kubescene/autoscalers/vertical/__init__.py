@@ -9,19 +9,25 @@ that a caller holds.
 """
 
 from kubescene.autoscalers.vertical.admission import pod_patches
-from kubescene.autoscalers.vertical.attempts import Attempts
-from kubescene.autoscalers.vertical.back_testing import BackTest, back_test
-from kubescene.autoscalers.vertical.checkpoints import CheckpointError, checkpoint_object
+from kubescene.autoscalers.vertical.back_tests import BackTest, back_test
 from kubescene.autoscalers.vertical.controlling import (
     Candidate,
     controlled_pods,
     controlling,
 )
+from kubescene.autoscalers.vertical.evictions import Attempts
+from kubescene.autoscalers.vertical.histories import (
+    CheckpointError,
+    SampleError,
+    UsageSample,
+    checkpoint_object,
+)
 from kubescene.autoscalers.vertical.kills import Kill, kills, kills_of_eviction
-from kubescene.autoscalers.vertical.limit_ranges import limit_ranges
+from kubescene.autoscalers.vertical.limits import limit_ranges
 from kubescene.autoscalers.vertical.objects import (
     VerticalPodAutoscaler,
     VerticalPodAutoscalerError,
+    read_vpa,
 )
 from kubescene.autoscalers.vertical.options import (
     RecommenderOptions,
@@ -32,9 +38,7 @@ from kubescene.autoscalers.vertical.options import (
 from kubescene.autoscalers.vertical.plugin import VerticalPlugin
 from kubescene.autoscalers.vertical.recommendations import Recommendation
 from kubescene.autoscalers.vertical.recommender import Recommender
-from kubescene.autoscalers.vertical.samples import SampleError, UsageSample
-from kubescene.autoscalers.vertical.updating import seed_rule, update
-from kubescene.autoscalers.vertical.validation import read_vpa
+from kubescene.autoscalers.vertical.updater import seed_rule, update
 
 __all__ = [
     "Attempts",

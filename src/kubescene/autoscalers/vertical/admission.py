@@ -3,21 +3,24 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from kubescene.autoscalers.vertical import pods
-from kubescene.autoscalers.vertical.amounts import RESOURCES
-from kubescene.autoscalers.vertical.capping import Capped, capped
-from kubescene.autoscalers.vertical.limit_ranges import (
+from kubescene.autoscalers.vertical.amounts import RESOURCES, proportional_limit
+from kubescene.autoscalers.vertical.limits import (
     NO_LIMIT_RANGES,
+    OBSERVED_CONTAINERS,
+    Capped,
     LimitRanges,
+    Resources,
     amount_of,
+    capped,
+    containers_of,
+    observed_text,
+    resources_of,
 )
 from kubescene.autoscalers.vertical.objects import (
     NO_POLICY,
     ResourceList,
     VerticalPodAutoscaler,
 )
-from kubescene.autoscalers.vertical.pods import Resources
-from kubescene.autoscalers.vertical.proportions import proportional_limit
 from kubescene.types import JsonObject
 
 UPDATES = "vpaUpdates"
@@ -42,7 +45,7 @@ def admitted(
     default = ranges.container.default if ranges.container else None
     given = tuple(
         _given(container["name"], vpa, pod, fitted, default, notes)
-        for container in pods.containers(pod)
+        for container in containers_of(pod)
     )
     return Admitted(given, notes)
 
@@ -59,9 +62,9 @@ def resource_patches(
         made = Admitted((Resources(),) * len(made.resources), {})
     patches: list[JsonObject] = []
     updates = []
-    for number, container in enumerate(pods.containers(pod)):
+    for number, container in enumerate(containers_of(pod)):
         name = container["name"]
-        own = list(_container_patches(number, pods.resources(name, pod), made.resources[number]))
+        own = list(_container_patches(number, resources_of(name, pod), made.resources[number]))
         if own:
             patches += own
             said = [*made.notes.get(name, ()), *_changed(made.resources[number])]
@@ -79,7 +82,7 @@ def pod_patches(
     if vpa.update_mode == "Off":
         return []
     patches = resource_patches(vpa, pod, ranges)
-    patches.append(_annotation(pods.OBSERVED_CONTAINERS, pods.observed_text(pod)))
+    patches.append(_annotation(OBSERVED_CONTAINERS, observed_text(pod)))
     if (pod.get("metadata") or {}).get("annotations") is None:
         patches.insert(0, _add("/metadata/annotations", {}))
     return patches
@@ -101,7 +104,7 @@ def _given(
     policy = (vpa.policy_of(name) if vpa.update_mode != "Off" else None) or NO_POLICY
     if not policy.sets_limits:
         return Resources(target)
-    limits, said = _limits(pods.resources(name, pod), target, default)
+    limits, said = _limits(resources_of(name, pod), target, default)
     if limits and said:
         notes.setdefault(name, []).extend(said)
     return Resources(target, limits or None)

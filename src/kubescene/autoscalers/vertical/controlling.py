@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from kubescene.api.selectors.label_selectors import LabelSelector
-from kubescene.autoscalers.vertical.disruption import controller_of
+from kubescene.autoscalers.vertical.evictions import controller_of
 from kubescene.autoscalers.vertical.objects import (
     ADMITTING_MODES,
     UPDATING_MODES,

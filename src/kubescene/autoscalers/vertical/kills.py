@@ -1,15 +1,14 @@
 """Out-of-memory kills as the recommender notices them: in pods that change, and in evictions.
 
-What is found goes into `kubescene.autoscalers.vertical.usage.Usage.add_oom`.
+What is found goes into `kubescene.autoscalers.vertical.histories.Usage.add_oom`.
 """
 
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from kubescene.api.quantity import QuantityError, parse
-from kubescene.autoscalers.vertical import pods
 from kubescene.autoscalers.vertical.amounts import MEMORY
-from kubescene.autoscalers.vertical.limit_ranges import amount_of
+from kubescene.autoscalers.vertical.limits import amount_of, resources_of, statuses_of
 from kubescene.clock import parse_time
 from kubescene.types import JsonObject
 
@@ -31,8 +30,8 @@ def kills(before: JsonObject, after: JsonObject) -> Iterator[Kill]:
     A container that is terminated now had what the pod has now; one that was restarted in between
     had what the pod had before.
     """
-    known = {each.get("name"): each for each in pods.statuses(before)}
-    for status in pods.statuses(after):
+    known = {each.get("name"): each for each in statuses_of(before)}
+    for status in statuses_of(after):
         old = known.get(status.get("name"))
         if old is None:
             continue
@@ -83,7 +82,7 @@ def _restarts(status: JsonObject) -> int:
 
 def _kill(pod: JsonObject, status: JsonObject, ended: JsonObject) -> Kill:
     container = status["name"]
-    memory = amount_of(pods.resources(container, pod).requests, MEMORY).value()
+    memory = amount_of(resources_of(container, pod).requests, MEMORY).value()
     return Kill(pod["metadata"]["name"], container, memory, parse_time(ended["finishedAt"]))
 
 

@@ -1,4 +1,8 @@
-"""The VPA behind the autoscaler interface: events and stats in, recommendations out.
+"""The autoscaler in a run.
+
+One run of the autoscaler plugin: what a world told, as recommender and updater see it.
+
+The VPA behind the autoscaler interface: events and stats in, recommendations out.
 
 Of a world that knows pods and their usage it makes what the autoscaler sees: pods of one container
 with equal labels, one controller that should have the pods it has, and samples. A resource is
@@ -14,21 +18,244 @@ mode is Off or Initial.
 one sample at every request for a recommendation, memory is 1 MiB, and the update mode is ignored.
 """
 
+from collections.abc import Iterator
+from typing import Literal
+
 from kubescene.autoscalers.interfaces import (
     VPA_TYPES,
     Autoscaler,
     Capability,
+    EventRequest,
+    EventType,
+    MetricType,
+    Pod,
+    PodState,
+    RecommendedPodResources,
+    Stat,
     VerticalRecommendationRequest,
     VerticalRecommendationResponse,
 )
 from kubescene.autoscalers.partitioned import PartitionedPlugin
-from kubescene.autoscalers.vertical.assessing import DEFAULT_OPTIONS as DEFAULT_UPDATER
-from kubescene.autoscalers.vertical.objects import VerticalPodAutoscaler
+from kubescene.autoscalers.vertical.amounts import CPU, MEMORY, RESOURCES, as_quantity, units_of
+from kubescene.autoscalers.vertical.evictions import Attempts
+from kubescene.autoscalers.vertical.limits import amount_of
+from kubescene.autoscalers.vertical.objects import (
+    ContainerRecommendation,
+    ResourceList,
+    VerticalPodAutoscaler,
+    read_vpa,
+)
 from kubescene.autoscalers.vertical.options import RecommenderOptions, UpdaterOptions
-from kubescene.autoscalers.vertical.partitions import Partition, Rule
+from kubescene.autoscalers.vertical.recommendations import Recommendation
 from kubescene.autoscalers.vertical.recommender import DEFAULT_OPTIONS, Recommender
-from kubescene.autoscalers.vertical.validation import read_vpa
+from kubescene.autoscalers.vertical.updater import DEFAULT_OPTIONS as DEFAULT_UPDATER
+from kubescene.autoscalers.vertical.updater import Update, update
+from kubescene.clock import format_time
 from kubescene.errors import ConfigurationError
+from kubescene.types import JsonObject
+
+CONTAINER = "container"
+CONTROLLER = "target"
+MEBIBYTE = 1024 * 1024
+
+Rule = Literal["updater", "seed"]
+
+_LABELS = {"key": "value"}
+_OWNER = {"kind": "ReplicaSet", "name": CONTROLLER, "controller": True}
+_MEASURED_BY = {MetricType.CPU_MILLIS: CPU, MetricType.MEMORY_BYTES: MEMORY}
+_PATIENT_MODES = ("Off", "Initial")
+
+
+class Partition:
+    """What one run told, as recommender and updater would see it."""
+
+    def __init__(
+        self, recommender: Recommender, updater: UpdaterOptions, *, rule: Rule, faithful: bool
+    ) -> None:
+        self.recommender = recommender
+        self._updater = updater
+        self._rule = rule
+        self._faithful = faithful
+        self._pods: dict[str, JsonObject] = {}
+        self._specs: dict[tuple[int, int], JsonObject] = {}
+        self._measured: set[str] = set()
+        self._latest: dict[str, int] = {}
+        self._attempts = Attempts()
+        self._active_since: dict[str, int] = {}
+        self._killed: dict[str, list[JsonObject]] = {}
+
+    def pod_event(self, request: EventRequest, pod: Pod) -> None:
+        known = self._pods.get(pod.name)
+        if request.type is EventType.CREATE:
+            if known is not None:
+                raise ConfigurationError(f"pod {pod.name!r} exists already")
+            self._set_pod(pod, format_time(request.time), request.time)
+        elif known is None:
+            raise ConfigurationError(f"there is no pod {pod.name!r}")
+        elif request.type is EventType.UPDATE:
+            if pod.state == PodState.OOM_KILLED:
+                self._note_kill(pod, request.time)
+            self._set_pod(pod, known["status"]["startTime"], request.time)
+        else:
+            self._killed.pop(pod.name, None)
+            self._active_since.pop(pod.name, None)
+            del self._pods[pod.name]
+            self._latest.pop(pod.name, None)
+            self._attempts.first_seen.pop(pod.name, None)
+            self.recommender.usage.delete_pod(pod.name)
+
+    def stat(self, stat: Stat) -> None:
+        """Take a measurement in; of pods that are gone, and of other kinds, nothing is wanted."""
+        resource = _MEASURED_BY.get(stat.type)
+        if resource is None or stat.pod_name not in self._pods:
+            return
+        if stat.value < 0:
+            raise ConfigurationError(
+                f"stat {MetricType(stat.type).name} of pod {stat.pod_name!r} is negative: "
+                f"{stat.value}"
+            )
+        if self._faithful:
+            if resource == CPU:
+                self._latest[stat.pod_name] = stat.value
+            return
+        usage = self.recommender.usage
+        add = usage.add_cpu if resource == CPU else usage.add_memory
+        if add(stat.pod_name, CONTAINER, stat.value, stat.time):
+            self._measured.add(resource)
+
+    def recommend(self, now: int) -> VerticalRecommendationResponse:
+        if self._faithful:
+            self._sample(now)
+        recommendation = self.recommender.recommend(now)
+        self.recommender.collect_garbage(now, has_controller=True)
+        container = self._measured_part(recommendation.container(CONTAINER))
+        if container is None:
+            nothing = "nothing was measured yet" if not self._measured else "nothing is controlled"
+            return VerticalRecommendationResponse(evict=(), admit=False, reason=nothing)
+        vpa = self.recommender.vpa.with_recommendation([container])
+        done = self._update(vpa, now)
+        return VerticalRecommendationResponse(
+            rec=tuple(_answers(container)),
+            evict=done.evicted if done else None,
+            resize=done.resized if done else (),
+            admit=self._faithful or vpa.update_mode != "Off",
+            reason=_reason(container, recommendation, done),
+            details=_details(recommendation, done),
+        )
+
+    def _note_kill(self, pod: Pod, now: int) -> None:
+        """A kill raises the peak of its container; the updater looks for it in the status."""
+        if self.recommender.usage.add_oom(pod.name, CONTAINER, pod.memory_request, now):
+            self._measured.add(MEMORY)
+        began = self._active_since.get(pod.name, now)
+        ended = {
+            "reason": "OOMKilled",
+            "startedAt": format_time(began),
+            "finishedAt": format_time(now),
+        }
+        self._killed[pod.name] = [{"name": CONTAINER, "lastState": {"terminated": ended}}]
+
+    def _set_pod(self, pod: Pod, started: str, now: int) -> None:
+        found = self._pods[pod.name] = _pod_object(pod, self._spec(pod), started)
+        if pod.state == PodState.ACTIVE:
+            self._active_since[pod.name] = pod.last_transition
+        if pod.name in self._killed:
+            found["status"]["containerStatuses"] = self._killed[pod.name]
+        if pod.state != PodState.LAUNCHING:
+            self.recommender.usage.set_pod(
+                pod.name, labels=_LABELS, containers=(CONTAINER,), now=now
+            )
+
+    def _spec(self, pod: Pod) -> JsonObject:
+        """One spec for all pods of a size, so that the updater looks at it once."""
+        size = (pod.cpu_request, pod.memory_request)
+        if size not in self._specs:
+            self._specs[size] = _spec_of(size)
+        return self._specs[size]
+
+    def _sample(self, now: int) -> None:
+        usage = self.recommender.usage
+        for name, millicores in self._latest.items():
+            usage.add_cpu(name, CONTAINER, millicores, now)
+            usage.add_memory(name, CONTAINER, MEBIBYTE, now)
+            self._measured.update(RESOURCES)
+
+    def _measured_part(
+        self, container: ContainerRecommendation | None
+    ) -> ContainerRecommendation | None:
+        """The recommendation without resources of which nothing is known."""
+        if container is None:
+            return None
+        lists = (container.target, container.lower_bound, container.upper_bound)
+        target, lower, upper = (self._only_measured(each) for each in lists)
+        if not target:
+            return None
+        return ContainerRecommendation(container.container_name, target, lower, upper)
+
+    def _only_measured(self, amounts: ResourceList | None) -> ResourceList:
+        pairs = (amounts or ResourceList()).items()
+        return ResourceList((name, amount) for name, amount in pairs if name in self._measured)
+
+    def _update(self, vpa: VerticalPodAutoscaler, now: int) -> Update | None:
+        """What the updater does; None leaves it to the world."""
+        if self._rule == "seed":
+            patient = vpa.update_mode in _PATIENT_MODES and not self._faithful
+            return Update() if patient else None
+        pods = list(self._pods.values())
+        replicas = {CONTROLLER: len(pods)}
+        return update(vpa, pods, replicas, now, self._updater, attempts=self._attempts)
+
+
+def _spec_of(size: tuple[int, int]) -> JsonObject:
+    """A request of 0 is none."""
+    given = zip(RESOURCES, size, strict=True)
+    requests = {name: str(as_quantity(name, units)) for name, units in given if units}
+    return {"containers": [{"name": CONTAINER, "resources": {"requests": requests}}]}
+
+
+def _pod_object(pod: Pod, spec: JsonObject, started: str) -> JsonObject:
+    phase = "Pending" if pod.state == PodState.LAUNCHING else "Running"
+    return {
+        "metadata": {"name": pod.name, "labels": _LABELS, "ownerReferences": [_OWNER]},
+        "spec": spec,
+        "status": {"phase": phase, "startTime": started},
+    }
+
+
+def _answers(container: ContainerRecommendation) -> Iterator[RecommendedPodResources]:
+    for resource, target in (container.target or ResourceList()).items():
+        yield RecommendedPodResources(
+            lower_bound=units_of(resource, amount_of(container.lower_bound, resource)),
+            upper_bound=units_of(resource, amount_of(container.upper_bound, resource)),
+            target=units_of(resource, target),
+            resource_name=resource,
+        )
+
+
+def _reason(
+    container: ContainerRecommendation, recommendation: Recommendation, done: Update | None
+) -> str:
+    targets = [f"{name} {amount}" for name, amount in (container.target or {}).items()]
+    said = "target " + ", ".join(targets)
+    changed = [each.by for one in recommendation.containers for each in one.capped]
+    if changed:
+        said += f", limited by {', '.join(sorted(set(changed)))}"
+    if done and done.evicted:
+        said += f"; evicting {', '.join(done.evicted)}"
+    if done and done.resized:
+        said += f"; resizing {', '.join(done.resized)}"
+    return said
+
+
+def _details(recommendation: Recommendation, done: Update | None) -> JsonObject:
+    details: JsonObject = {
+        "containers": [each.to_dict() for each in recommendation.containers],
+        "explanation": recommendation.explain(),
+    }
+    if done is not None:
+        details["pods"] = done.reasons
+    return details
+
 
 DEFAULT_RECOMMENDER = "default"
 

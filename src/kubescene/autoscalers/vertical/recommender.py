@@ -10,10 +10,16 @@ from collections.abc import Iterable, Iterator, Mapping
 import msgspec
 
 from kubescene.api.selectors.label_selectors import EVERYTHING, LabelSelector
-from kubescene.autoscalers.vertical import checkpoints
-from kubescene.autoscalers.vertical.aggregates import Aggregate, align
 from kubescene.autoscalers.vertical.amounts import RESOURCES
-from kubescene.autoscalers.vertical.estimators import Bound, Estimate, estimate, minimums
+from kubescene.autoscalers.vertical.histories import (
+    Aggregate,
+    AggregateKey,
+    PodUsage,
+    Usage,
+    align,
+    load_checkpoint,
+    save_checkpoint,
+)
 from kubescene.autoscalers.vertical.objects import (
     NO_POLICY,
     ContainerRecommendation,
@@ -21,13 +27,17 @@ from kubescene.autoscalers.vertical.objects import (
     VerticalPodAutoscaler,
 )
 from kubescene.autoscalers.vertical.options import RecommenderOptions
-from kubescene.autoscalers.vertical.post_processing import as_quantities, post_process
 from kubescene.autoscalers.vertical.recommendations import (
+    Bound,
     Condition,
     ContainerEstimates,
+    Estimate,
     Recommendation,
+    as_quantities,
+    estimate,
+    minimums,
+    post_process,
 )
-from kubescene.autoscalers.vertical.usage import AggregateKey, PodUsage, Usage
 from kubescene.types import JsonObject
 
 NO_PODS = Condition("NoPodsMatched", True, "NoPodsMatched", "No pods match this VPA object")
@@ -96,12 +106,12 @@ class Recommender:
                 end = container.window_end
                 if end is not None and now < end and self._is_used(name, pod):
                     histories[name].subtract_peak(container.highest, end)
-        return {name: checkpoints.save(histories[name], now) for name in sorted(histories)}
+        return {name: save_checkpoint(histories[name], now) for name in sorted(histories)}
 
     def load(self, saved: Mapping[str, JsonObject], now: int) -> None:
         """Go on from checkpoints, by container name; raises `CheckpointError` where one is bad."""
         loaded = {
-            name: checkpoints.load(status, self.options, now) for name, status in saved.items()
+            name: load_checkpoint(status, self.options, now) for name, status in saved.items()
         }
         self._loaded |= loaded
 

@@ -15,7 +15,6 @@ from kubescene.cli.run.playing import (
     RunArguments,
     amounts_of,
     complain_of_unmet,
-    forget_summary,
     output_path,
     with_annotations,
 )
@@ -145,7 +144,6 @@ def run_file_on_server(path: Path, arguments: RunArguments, url: str, *, delete:
     """Play a file there; returns the exit code."""
     check_local_options(arguments)
     out = output_path(arguments.out)
-    forget_summary(out)
     with told_to(arguments.junit, path) as junit:
         file = with_annotations(read_scenario(path), wanted=arguments.annotate)
         return run_on_server(
@@ -283,9 +281,8 @@ def finish(
     junit.tell(summary, file.scenario)
     if not counts.bad_input:
         print_summary(summary, console)
-    if out is not None:
-        save(run, out)
-        if not counts.bad_input:
+        if out is not None:
+            save(run, out)
             console.print(f"\nResults are in {out}", highlight=False, markup=False)
     if counts.phase == ScenarioPhase.PAUSED and not delete:
         say(console, f"\n{left_behind(run)}")

@@ -18,7 +18,6 @@ from kubescene.reports.remedies import NONE_FOUND, print_best
 from kubescene.reports.tallies import Amounts
 from kubescene.reports.terminal import print_summary
 from kubescene.results import Summary
-from kubescene.results.output import SUMMARY_FILE
 from kubescene.runs.local import Run, run
 from kubescene.runs.requests import RunRequest
 from kubescene.scenario.documents import with_simulation
@@ -93,7 +92,6 @@ def run_scenario(path: Path, arguments: RunArguments) -> int:
         raise ConfigurationError(
             "--report writes into the directory of results: give it with --out"
         )
-    forget_summary(out)
     results = ResultsStrategy.of_environment(os.environ)
     with told_to(arguments.junit, path) as junit:
         file = with_annotations(read_scenario(path), wanted=arguments.annotate)
@@ -237,17 +235,6 @@ def output_path(out: str | None) -> Path | None:
     if out == "":
         raise ConfigurationError("--out is empty: name a directory for the results")
     return None if out is None else Path(out)
-
-
-def forget_summary(out: Path | None) -> None:
-    """A summary means a complete run: one of an earlier run must not pass for this one's."""
-    if out is not None and out.is_dir():
-        try:
-            (out / SUMMARY_FILE).unlink(missing_ok=True)
-        except OSError as error:
-            raise ConfigurationError(
-                f"cannot write results to {out}: {error.strerror}; choose another --out"
-            ) from error
 
 
 def interrupted(progress: ProgressReporter, out: Path | None) -> str:

@@ -11,7 +11,7 @@ from kubescene.cli.components import registered, waiters_named
 from kubescene.cli.files import ScenarioFile, read_scenario
 from kubescene.cli.run.at_server import run_on_server
 from kubescene.cli.run.junit import told_to
-from kubescene.cli.run.playing import RunArguments, forget_summary, output_path, with_annotations
+from kubescene.cli.run.playing import RunArguments, output_path, with_annotations
 from kubescene.clock import WallClock
 from kubescene.cluster import Cluster, ClusterOptions
 from kubescene.errors import ConfigurationError
@@ -24,7 +24,6 @@ def run_with_programs(path: Path, arguments: RunArguments) -> int:
     """Play a file with the programs that its ``controllers.outside`` names."""
     refuse_elsewhere(arguments)
     out = output_path(arguments.out)
-    forget_summary(out)
     commands = dict(map(named_command, arguments.outside))
     with told_to(arguments.junit, path) as junit:
         file = with_annotations(read_scenario(path), wanted=arguments.annotate)

@@ -27,7 +27,6 @@ from kubescene.cli.run.playing import (
     RunArguments,
     amounts_of,
     complain_of_unmet,
-    forget_summary,
     interrupted,
     output_path,
     played,
@@ -49,8 +48,6 @@ def run_both(path: Path, arguments: RunArguments) -> int:
     check(arguments, configs)
     out = output_path(arguments.out)
     folders = [None if out is None else out / name for name in FOLDERS]
-    for folder in folders:
-        forget_summary(folder)
     file = with_annotations(read_scenario(path), wanted=arguments.annotate)
     results = []
     for config, folder in zip(configs, folders, strict=True):

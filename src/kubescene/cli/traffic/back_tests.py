@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from kubescene.autoscalers import horizontal, vertical
-from kubescene.autoscalers.horizontal.usage import milli
+from kubescene.autoscalers.horizontal.back_tests import milli
 from kubescene.autoscalers.usage_files import UsageRow, read_usage
 from kubescene.clock.timestamps import parse_duration
 from kubescene.errors import ConfigurationError, KubesceneError

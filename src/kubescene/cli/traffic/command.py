@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from kubescene.cli import options
+from kubescene.cli.matrix import command as matrix_command
 
 traffic = typer.Typer(
     name="traffic",
@@ -185,34 +186,60 @@ def sweep(
         int | None, typer.Option(min=1, max=256, help="Processes (default: one for each CPU).")
     ] = None,
     format: Annotated[str, typer.Option(help="table, csv or json.")] = "table",
+    seeds: matrix_command.Seeds = None,
+    seed: matrix_command.Seed = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Keep finished runs and the tables here, to go on later."),
+    ] = None,
+    executor: matrix_command.Executor = None,
     autoscaler: options.Autoscalers = None,
     autoscaler_process: options.AutoscalerProcesses = None,
+    quiet: matrix_command.Quiet = False,
 ) -> None:
     """Simulate a TrafficRun with every combination of values; one line of measures for each.
 
-    Exits with 1 if one of the runs failed; the others are simulated all the same.
+    With --seeds, each is simulated so often, and shown as means with their confidence intervals.
+    With --out, the same command goes on where it was stopped. Exits with 1 if one of the runs
+    failed; the others are simulated all the same.
 
-    Example: kubescene traffic sweep step.yaml --set spec.traffic.step.rps=10,20,40
+    Example: kubescene traffic sweep step.yaml --set spec.traffic.step.rps=10,20,40 --seeds 5
     """
-    from kubescene.cli.traffic.sweeps import sweep_traffic
+    from kubescene.cli.traffic.sweeps import SweepArguments, sweep_traffic
 
-    code = autoscaler or (), autoscaler_process or ()
-    raise typer.Exit(sweep_traffic(file, settings or (), *code, jobs=jobs, format=format))
+    arguments = SweepArguments(
+        file=file,
+        settings=settings or (),
+        autoscalers=autoscaler or (),
+        processes=autoscaler_process or (),
+        seeds=seeds,
+        seed=seed or (),
+        out=out,
+        jobs=jobs,
+        executor=executor,
+        format=format,
+        quiet=quiet,
+    )
+    raise typer.Exit(sweep_traffic(arguments))
 
 
 @traffic.command("report")
 def report(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="What --out of a run wrote.")],
+    folder: Annotated[
+        Path,
+        typer.Argument(metavar="RUN", help="The --out directory of a run, DIR#ID or an ID."),
+    ],
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The page (default: DIR/report.html).")
+        Path | None, typer.Option(metavar="FILE", help="The page (default: RUN/report.html).")
     ] = None,
 ) -> None:
     """Write report.html of a traffic run: one page that fetches nothing.
 
     Example: kubescene traffic report out/step
     """
+    from kubescene.cli.traffic.history import opened_run
     from kubescene.reports.html.traffic import write_traffic_report
-    from kubescene.traffic import TrafficResult
 
-    written = write_traffic_report(TrafficResult.load(folder), out or folder / "report.html")
+    place = folder if folder.is_dir() else Path()
+    written = write_traffic_report(opened_run(folder), out or place / "report.html")
     typer.echo(f"Wrote {written}")

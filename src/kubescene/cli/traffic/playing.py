@@ -65,6 +65,8 @@ def run_traffic(
     look_here(autoscalers)
     plugins = [load_autoscaler(each) for each in autoscalers]
     asked, folder = read(file, settings)
+    if out is not None:
+        prepare_output(out)
     plugins += started(processes)
     used = named(autoscalers, processes)
     try:
@@ -118,14 +120,18 @@ def read(file: Path, settings: Sequence[str]) -> tuple[TrafficRun, Path | None]:
 
 
 def check_output(file: Path, out: Path) -> None:
-    """Never write over the run that is read; a summary that is there means a complete run.
-
-    A directory that cannot be had is told before anything is simulated.
-    """
+    """Never write over the run that is read."""
     if not str(out):
         raise ConfigurationError("--out must name a directory")
     if (out / "traffic.yaml").resolve() == file.resolve():
         raise ConfigurationError(f"--out {out} would write over {file}: choose another directory")
+
+
+def prepare_output(out: Path) -> None:
+    """A summary that is there means a complete run; bad input leaves that of an earlier one.
+
+    A directory that cannot be had is told before anything is simulated.
+    """
     try:
         out.mkdir(parents=True, exist_ok=True)
         (out / SUMMARY_FILE).unlink(missing_ok=True)

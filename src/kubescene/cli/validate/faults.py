@@ -21,7 +21,7 @@ from kubescene.scenario.validation.objects import object_faults
 from kubescene.scenario.validation.operations import OPTIONS
 from kubescene.scenario.validation.registered import check_schedulers, missing_controllers
 from kubescene.scenario.validation.scenarios import find_faults
-from kubescene.scenario.validation.unsimulated import Cast, unsimulated
+from kubescene.scenario.validation.unsimulated import Players, unsimulated
 from kubescene.scheduler import SchedulerOptions
 from kubescene.types import JsonObject
 
@@ -91,7 +91,9 @@ def examine(
         return [*faults, error, *controller_errors(spec, registered)], [], None
     faults += controller_errors(spec, registered, scheduler)
     if strict:
-        faults += [each.error for each in unsimulated(spec, Cast.of(spec, registered, scheduler))]
+        faults += [
+            each.error for each in unsimulated(spec, Players.of(spec, registered, scheduler))
+        ]
         return faults, [], spec
     warnings = remarks(file.scenario, spec, controllers=registered, scheduler=scheduler)
     return faults, warnings, spec

@@ -18,17 +18,14 @@ from kubescene.api.disruption_budgets import (
     with_verdict,
 )
 from kubescene.api.kinds import POD, REPLICA_SET
+from kubescene.api.objects import Pod
 from kubescene.api.records.changes import Change, ChangeType
 from kubescene.api.records.traits import EVERYTHING
 from kubescene.api.scheme import GroupVersionKind, Scheme
+from kubescene.api.selectors import LabelSelector
 from kubescene.client import ObjectRef, Reader
 from kubescene.clock import format_time, parse_time
 from kubescene.control.loops import ControllerContext
-from kubescene.controllers.builtin.covered_pods import (
-    CoveredPods,
-    controller_of,
-    covered_pod,
-)
 from kubescene.controllers.builtin.deployment import DEPLOYMENT
 from kubescene.controllers.builtin.late_pods import LatePodsController
 from kubescene.controllers.builtin.rollouts.limits import share
@@ -38,6 +35,77 @@ from kubescene.recording import NORMAL, WARNING, Notice, regarding
 from kubescene.types import JsonObject
 
 REPORTER = "controllermanager"
+
+
+class CoveredPod(Struct, frozen=True):
+    """What the counts need to know of a pod. ``owner`` refers to its controller, if it has one."""
+
+    healthy: bool
+    deleting: bool
+    owner: JsonObject | None
+
+
+def covered_pod(pod: JsonObject) -> CoveredPod:
+    view = Pod(pod)
+    healthy = view.is_ready and not view.is_deleting
+    return CoveredPod(healthy, view.is_deleting, controller_of(pod))
+
+
+def controller_of(obj: JsonObject) -> JsonObject | None:
+    """The reference to the one that manages an object."""
+    for reference in obj["metadata"].get("ownerReferences") or ():
+        if reference.get("controller"):
+            found: JsonObject = reference
+            return found
+    return None
+
+
+class CoveredPods:
+    """Counts over the pods of one budget. Not ``filled``: those that were there before are not in.
+
+    Whether a pod is covered is for the caller to find out, with ``selector``.
+    """
+
+    def __init__(self, selector: LabelSelector) -> None:
+        self.selector = selector
+        self.filled = False
+        self.healthy = 0
+        self._pods: dict[str, CoveredPod] = {}
+        self._owners: dict[str, dict[str, None]] = {}
+
+    def put(self, name: str, pod: CoveredPod) -> None:
+        self.remove(name)
+        self._pods[name] = pod
+        self.healthy += pod.healthy
+        if pod.owner is not None:
+            self._owners.setdefault(pod.owner["uid"], {}).setdefault(name)
+
+    def remove(self, name: str) -> None:
+        pod = self._pods.pop(name, None)
+        if pod is None:
+            return
+        self.healthy -= pod.healthy
+        if pod.owner is not None:
+            of_owner = self._owners[pod.owner["uid"]]
+            del of_owner[name]
+            if not of_owner:
+                del self._owners[pod.owner["uid"]]
+
+    def find(self, name: str) -> CoveredPod | None:
+        return self._pods.get(name)
+
+    def owners(self) -> list[tuple[JsonObject, str]]:
+        """Each controller that has pods here, with the name of one of them."""
+        found = []
+        for names in self._owners.values():
+            name = next(iter(names))
+            owner = self._pods[name].owner
+            assert owner is not None
+            found.append((owner, name))
+        return found
+
+    def __len__(self) -> int:
+        return len(self._pods)
 
 
 class UncountableError(KubesceneError):

@@ -12,8 +12,9 @@ import msgspec
 
 from kubescene.errors import SchedulerConfigurationError
 from kubescene.results.comparison.json_differences import Difference, differences
-from kubescene.scheduler.framework.plugin_registry import PluginRegistry, default_registry
+from kubescene.scheduler.framework.plugin_registry import PluginRegistry
 from kubescene.scheduler.framework.profile import EnabledPlugin, ExtensionPoint
+from kubescene.scheduler.plugins.default_profile import default_registry
 from kubescene.types import JsonObject, ReadOnlyObject
 
 APART = ("profiles", "clientConnection", "leaderElection")
@@ -54,7 +55,7 @@ def _of_profiles(of_a: JsonObject, of_b: JsonObject) -> Iterator[Difference]:
 def _complete(config: ReadOnlyObject | None) -> JsonObject:
     from kubescene.scheduler.configuration.defaulting import with_defaults
     from kubescene.scheduler.configuration.reading import decode
-    from kubescene.scheduler.framework.defaults import default_plugins
+    from kubescene.scheduler.plugins.default_profile import default_plugins
 
     return with_defaults(decode(config or NONE), default_plugins())
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from kubescene.cel import BOOL, STRING, CompileError, Program, Type, compile_expression
 from kubescene.cel.problems import position, problems
-from kubescene.cel.searching import keys_of
+from kubescene.cel.programs import keys_of
 from kubescene.results.expectations.variables import MEASURES, TYPES, types_with
 from kubescene.results.measures import is_of_a_resource
 from kubescene.results.measures.own import OwnFunction

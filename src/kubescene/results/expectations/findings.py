@@ -5,9 +5,9 @@ from typing import Any
 
 from kubescene.cel import EvaluationError
 from kubescene.errors import ConfigurationError
+from kubescene.results.entries import Entries
 from kubescene.results.expectations.variables import MEASURES, VARIABLES
 from kubescene.results.explaining import ExplainedAttempt
-from kubescene.results.fact_entries import FactEntries
 from kubescene.results.ledger import Ledger
 from kubescene.results.measures import measures
 from kubescene.results.measures.own import OwnFunction
@@ -55,7 +55,7 @@ class Findings:
         self._own = own
         self._length = len(log)
         self._position = 0
-        self._entries = FactEntries()
+        self._entries = Entries()
         self._run = EndingRun(log, ending)
         self._made: dict[str, Any] = {}
         self._missing: dict[str, str] = {}

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import msgspec
 
 from kubescene.results.ledger import Ledger
-from kubescene.results.rows.columns import Clockwork
+from kubescene.results.rows.columns import Clockwork, row_of
 from kubescene.results.sources import RunSource
 
 
@@ -39,28 +39,17 @@ def attempt_rows(source: RunSource) -> Iterator[AttemptRow]:
     """Every attempt, read anew: the ledger keeps counts only."""
     clock = Clockwork(source.ledger)
     for each in source.attempts():
-        yield AttemptRow(
+        yield row_of(
+            AttemptRow,
+            each,
             pod=f"{each.namespace}/{each.name}",
-            attempt=each.attempt,
             step=str(each.step),
             time_s=clock.seconds(each.time),
-            profile=each.profile,
-            node=each.node,
-            evaluated=each.evaluated,
-            feasible=each.feasible,
-            nominated=each.nominated,
-            reason=each.reason,
-            message=each.message,
         )
 
 
 def preemption_rows(ledger: Ledger) -> Iterator[PreemptionRow]:
     clock = Clockwork(ledger)
     for each in ledger.preemptions:
-        yield PreemptionRow(
-            pod=each.pod,
-            node=each.node,
-            preemptor=each.preemptor,
-            step=str(each.step),
-            time_s=clock.seconds(each.time),
-        )
+        step, time_s = str(each.step), clock.seconds(each.time)
+        yield row_of(PreemptionRow, each, step=step, time_s=time_s)

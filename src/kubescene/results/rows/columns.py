@@ -1,6 +1,8 @@
 """Columns that several tables have: when, and how much of what."""
 
-from typing import Protocol
+from typing import Any, Protocol, TypeVar
+
+import msgspec
 
 from kubescene.api.resource_requests import CPU, MEMORY, PODS
 from kubescene.clock import ScenarioStep
@@ -8,8 +10,17 @@ from kubescene.results.ledger import Ledger
 from kubescene.results.states import Amounts
 
 SECOND = 10**9
+R = TypeVar("R", bound=msgspec.Struct)
 NAMED = (CPU, MEMORY, PODS)
 """Resources that have columns of their own."""
+
+
+def row_of(kind: type[R], entry: Any, **columns: Any) -> R:
+    """A row with these columns, and the others as the entry or fact has them by the same names."""
+    for name in kind.__struct_fields__:
+        if name not in columns:
+            columns[name] = getattr(entry, name)
+    return kind(**columns)
 
 
 class Use(Protocol):

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from kubescene.results.rows.columns import Clockwork
+from kubescene.results.rows.columns import Clockwork, row_of
 from kubescene.results.sources import RunSource
 
 
@@ -23,10 +23,5 @@ def fact_rows(source: RunSource) -> Iterator[FactRow]:
     """All of them, in their order, read anew."""
     clock = Clockwork(source.ledger)
     for each in source.custom_facts():
-        yield FactRow(
-            fact=each.kind,
-            step=str(each.step),
-            time_s=clock.seconds(each.time),
-            actor=each.actor,
-            fields=each.fields,
-        )
+        step, time_s = str(each.step), clock.seconds(each.time)
+        yield row_of(FactRow, each, fact=each.kind, step=step, time_s=time_s)

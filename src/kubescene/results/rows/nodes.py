@@ -8,7 +8,7 @@ import msgspec
 from kubescene.api.resource_requests import PODS
 from kubescene.results.ledger import Ledger
 from kubescene.results.ledger_entries import NodeEntry, NodeUse
-from kubescene.results.rows.columns import Clockwork, amounts, others, text
+from kubescene.results.rows.columns import Clockwork, amounts, others, row_of, text
 
 
 class NodeRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,8 +68,9 @@ def node_rows(ledger: Ledger) -> Iterator[NodeRow]:
 
 
 def node_row(node: NodeEntry, clock: Clockwork) -> NodeRow:
-    return NodeRow(
-        name=node.name,
+    return row_of(
+        NodeRow,
+        node,
         present=node.ended_time is None,
         created_step=str(node.created_step),
         created_s=clock.seconds(node.created_time),

@@ -7,7 +7,7 @@ import msgspec
 from kubescene.api.resource_requests import CPU, MEMORY
 from kubescene.results.ledger import Ledger
 from kubescene.results.ledger_entries import PodEntry
-from kubescene.results.rows.columns import SECOND, Clockwork, others, text
+from kubescene.results.rows.columns import SECOND, Clockwork, others, row_of, text
 
 
 class PodRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,14 +47,9 @@ def pod_rows(ledger: Ledger) -> Iterator[PodRow]:
 
 def pod_row(pod: PodEntry, ledger: Ledger, clock: Clockwork) -> PodRow:
     requests = pod.requests
-    return PodRow(
-        namespace=pod.namespace,
-        name=pod.name,
-        uid=pod.uid,
-        state=pod.state,
-        node=pod.node,
-        owner=pod.owner,
-        priority=pod.priority,
+    return row_of(
+        PodRow,
+        pod,
         created_step=str(pod.created_step),
         created_s=clock.seconds(pod.created_time),
         bound_step=text(pod.bound_step),
@@ -64,9 +59,6 @@ def pod_row(pod: PodEntry, ledger: Ledger, clock: Clockwork) -> PodRow:
         pending_s=pod.pending_until(ledger.time) / SECOND,
         pending_steps=pod.pending_steps(ledger.step),
         censored=pod.is_censored,
-        attempts=pod.attempts,
-        failed_attempts=pod.failed_attempts,
-        preempted_by=pod.preempted_by,
         message=pod.reason,
         cpu=requests.get(CPU, 0),
         memory=requests.get(MEMORY, 0),

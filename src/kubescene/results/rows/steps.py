@@ -7,7 +7,7 @@ import msgspec
 
 from kubescene.results.ledger import Ledger
 from kubescene.results.ledger_entries import StepEntry
-from kubescene.results.rows.columns import Clockwork, amounts, ratio
+from kubescene.results.rows.columns import Clockwork, amounts, ratio, row_of
 
 
 class StepRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,18 +53,14 @@ def step_rows(ledger: Ledger) -> Iterator[StepRow]:
 
 def step_row(step: StepEntry, clock: Clockwork) -> StepRow:
     allocation: dict[str, Any] = amounts(step.totals, "allocation")
-    return StepRow(
+    return row_of(
+        StepRow,
+        step,
         step=step.major,
         minor_steps=step.minor,
         started_s=clock.seconds(step.started_time),
         ended_s=clock.seconds(step.ended_time),
-        operations=step.operations,
-        controller_writes=step.controller_writes,
         pods_created=step.created_pods,
-        scheduled=step.scheduled,
-        failed_attempts=step.failed_attempts,
-        preempted=step.preempted,
-        deleted=step.deleted,
         nodes=step.totals.nodes,
         pods_pending=step.pending,
         pods_bound=step.bound,

@@ -1,21 +1,26 @@
 """How a scenario begins: read and examined, the world emptied, everybody called."""
 
-from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeAlias
 
 from kubescene.actors import ENGINE
+from kubescene.api.kinds import NODE, POD
+from kubescene.api.text.encoding import encode
+from kubescene.client import Reader
 from kubescene.scenario.engine.play import Play
-from kubescene.scenario.kept import kept_objects
 from kubescene.scenario.outside import OutsideKind
 from kubescene.scenario.phases import ScenarioPhase
 from kubescene.scenario.spec import ScenarioSpec
 from kubescene.scenario.world import Stage
 from kubescene.timeline import NotSimulated, ObjectKept
+from kubescene.timeline.object_facts import state_of
 from kubescene.types import JsonObject
 
 Examine: TypeAlias = Callable[[JsonObject, ScenarioSpec], Sequence[str]]
 CLEARED_AT_ONCE = 500
 """Objects: about ten milliseconds."""
+
+KINDS = (NODE, POD)
 
 
 class Beginning:
@@ -72,3 +77,20 @@ class Beginning:
         if not stage.is_gathered():
             self._play.tasks.waits = True
             self._then(self._gather, stage)
+
+
+def kept_objects(reader: Reader) -> Iterator[dict[str, Any]]:
+    """The fields of an `ObjectKept` for each node and pod, nodes first."""
+    for gvk in KINDS:
+        for each in reader.list(gvk):
+            metadata = {**each["metadata"]}
+            metadata.pop("resourceVersion", None)
+            yield {
+                "gvk": gvk,
+                "namespace": metadata.get("namespace", ""),
+                "name": metadata["name"],
+                "uid": metadata.get("uid", ""),
+                "subresource": "",
+                "origin": None,
+                "record": state_of(encode({**each, "metadata": metadata}), gvk),
+            }

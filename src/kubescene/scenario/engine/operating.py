@@ -16,23 +16,31 @@ class Operating:
     """Carries out operations in the order of the list."""
 
     def __init__(self, play: Play) -> None:
+        self._world = play.world
         self._recorder = play.recorder
         self._runner = OperationRunner(play.world.client(ENGINE), play.world.scheme)
         self._then = play.tasks.then
 
     def operate(self, operations: Sequence[Operation], index: int = 0, instance: int = 0) -> None:
-        """Carry out one operation, of a counted create one instance."""
+        """Carry out one operation, of a counted create one instance or a bunch."""
         if index == len(operations):
             return
-        operation = operations[index]
+        operation, following = operations[index], instance + 1
         if operation.kind in NOTED_ONLY:
             self._note(operation)
         else:
             self._runner.run(operation, instance)
-        if instance + 1 < operation.instances:
-            self._then(self.operate, operations, index, instance + 1)
+        if following < operation.instances:
+            following += self._create_more(operation, following)
+        if following < operation.instances:
+            self._then(self.operate, operations, index, following)
         else:
             self._then(self.operate, operations, index + 1, 0)
+
+    def _create_more(self, operation: Operation, first: int) -> int:
+        """Create the next instances of a counted create together; how many of them."""
+        create = self._world.creates_alike
+        return 0 if create is None else self._runner.run_more(operation, first, create)
 
     def _note(self, operation: Operation) -> None:
         told = self._recorder

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from kubescene.cluster import ClusterOptions, builtin_controllers
 from kubescene.scenario.validation.unsimulated import INERT, KINDS, POD_FIELDS, TAINTS, UNHEEDED
-from kubescene.scheduler.framework.defaults import default_plugins
+from kubescene.scheduler.plugins.default_profile import default_plugins
 
 INTRODUCTION = """\
 # What is not simulated

@@ -128,7 +128,7 @@ class Unsimulated:
 
 
 @dataclass(frozen=True, slots=True)
-class Cast:
+class Players:
     """Who plays: the controllers that run, and the plugins of each scheduler's profile.
 
     What programs outside act on is not known: ``schedulers`` are the scheduler names of some of
@@ -141,7 +141,9 @@ class Cast:
     bag: bool = False
 
     @classmethod
-    def of(cls, spec: ScenarioSpec, registered: Iterable[str], options: SchedulerOptions) -> "Cast":
+    def of(
+        cls, spec: ScenarioSpec, registered: Iterable[str], options: SchedulerOptions
+    ) -> "Players":
         before = spec.presimulation_controllers(list(registered))
         names = (*before, *spec.simulation_controllers)
         outside = [each for each in spec.outside if each.name in names]
@@ -163,7 +165,7 @@ class Cast:
         return self.bag or controller in self.controllers
 
 
-def unsimulated(spec: ScenarioSpec, cast: Cast) -> list[Unsimulated]:
+def unsimulated(spec: ScenarioSpec, cast: Players) -> list[Unsimulated]:
     """Everything that the scenario's objects and patches use in vain, each once, in order."""
     found: dict[str, Unsimulated] = {}
     known: dict[Likeness, Uses] = {}
@@ -174,7 +176,7 @@ def unsimulated(spec: ScenarioSpec, cast: Cast) -> list[Unsimulated]:
     return list(found.values())
 
 
-def _uses(operation: Operation, cast: Cast, known: dict[Likeness, Uses]) -> Uses:
+def _uses(operation: Operation, cast: Players, known: dict[Likeness, Uses]) -> Uses:
     """What an operation uses in vain. Of alike objects the first is looked at."""
     likeness = operation.likeness
     if likeness is None:
@@ -216,7 +218,7 @@ def _parts(patch: Any) -> Collection[str]:
     return {part for path in paths for part in path.split("/")[1:2]}
 
 
-def _of_object(obj: JsonObject, cast: Cast) -> Iterator[Use]:
+def _of_object(obj: JsonObject, cast: Players) -> Iterator[Use]:
     kind = obj["kind"]
     group = str(obj["apiVersion"]).rpartition("/")[0]
     controller = KINDS.get((group, kind))
@@ -231,14 +233,14 @@ def _of_object(obj: JsonObject, cast: Cast) -> Iterator[Use]:
         yield from _of_pod(spec, cast)
 
 
-def _of_node(node: JsonObject, cast: Cast) -> Iterator[Use]:
+def _of_node(node: JsonObject, cast: Players) -> Iterator[Use]:
     effects = _at(node, "spec.taints[].effect")
     for effect, (controller, why) in TAINTS.items():
         if effect in effects and not cast.has(controller):
             yield f"the taint effect {effect}", why
 
 
-def _of_pod(spec: JsonObject, cast: Cast) -> Iterator[Use]:
+def _of_pod(spec: JsonObject, cast: Players) -> Iterator[Use]:
     scheduler = spec.get("schedulerName") or DEFAULT_SCHEDULER
     if spec.get("nodeName"):
         return

@@ -43,7 +43,7 @@ _NOBODY: Mapping[str, tuple[str, int]] = {}
 ASKED_TO_WAIT = "one or more plugins asked to wait and no plugin rejected pod"
 
 
-class Stage(IntEnum):
+class BindingStage(IntEnum):
     """How far a binding has come."""
 
     RESERVE = 0
@@ -53,7 +53,7 @@ class Stage(IntEnum):
     BOUND = 4
 
 
-RESERVE, PERMITTED, PRE_BIND, BIND, BOUND = Stage
+RESERVE, PERMITTED, PRE_BIND, BIND, BOUND = BindingStage
 """Names of their own: looking one up in its class takes ten times as long."""
 
 
@@ -331,7 +331,7 @@ class Binding:
         return extension.call(self.decision.state, self.pod, self.pod.node)
 
 
-_STEPS: dict[Stage, Callable[[Binding], Status | None]] = {
+_STEPS: dict[BindingStage, Callable[[Binding], Status | None]] = {
     RESERVE: Binding._reserve,
     PERMITTED: Binding._pre_bind,
     PRE_BIND: Binding._pre_bind,

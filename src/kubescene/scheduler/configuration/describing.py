@@ -4,9 +4,9 @@ from kubescene.scheduler.configuration.defaulting import with_defaults
 from kubescene.scheduler.configuration.expansion import field_of
 from kubescene.scheduler.configuration.plugin_sets import EVERY, as_written
 from kubescene.scheduler.configuration.schema import MULTI_POINT
-from kubescene.scheduler.framework.defaults import default_plugins
 from kubescene.scheduler.framework.profile import EnabledPlugin, ExtensionPoint, Profile
 from kubescene.scheduler.options import SchedulerOptions
+from kubescene.scheduler.plugins.default_profile import default_plugins
 from kubescene.types import JsonObject, ReadOnlyObject
 
 

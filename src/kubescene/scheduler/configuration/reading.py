@@ -22,11 +22,11 @@ from kubescene.scheduler.configuration.profiles import make_profiles
 from kubescene.scheduler.configuration.schema import API_VERSION, CONFIGURATION, KIND
 from kubescene.scheduler.configuration.unregistered import not_registered
 from kubescene.scheduler.extenders.extenders import ExtenderCaller
-from kubescene.scheduler.framework.defaults import default_plugins
 from kubescene.scheduler.framework.interfaces import PluginFactory
 from kubescene.scheduler.framework.plugin_registry import ClassFactory
 from kubescene.scheduler.framework.profile import Backoff, EnabledPlugin
 from kubescene.scheduler.options import SchedulerOptions
+from kubescene.scheduler.plugins.default_profile import default_plugins
 from kubescene.types import JsonObject
 
 

@@ -3,9 +3,10 @@
 PreFilter may reject the pod or narrow the nodes. The node that a pod was nominated to is tried
 first, alone. Then the search (`search`) filters nodes until it has enough of them. None: the
 PostFilter plugins may make room (`post_filter`). One: it is taken, unscored. Several:
-PreScore and Score choose. Extenders have their say in between (`extender_steps`).
+PreScore and Score choose. Extenders have their say in between (`extender_rounds`).
 """
 
+from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,11 +14,11 @@ import numpy as np
 from kubescene.scheduler.cycle.best_node import pick, pick_any
 from kubescene.scheduler.cycle.decisions import UNSCHEDULABLE, Decision
 from kubescene.scheduler.cycle.explanations import Diagnosis, explain_attempt
-from kubescene.scheduler.cycle.post_filter import PostFilterSteps
+from kubescene.scheduler.cycle.extender_rounds import FilterRound, ScoreRound
+from kubescene.scheduler.cycle.post_filter import PostFilterRun
 from kubescene.scheduler.cycle.scoring import Scored, ScoringError
 from kubescene.scheduler.cycle.search import Found, NominatedFiltering, nodes_to_find, search
 from kubescene.scheduler.cycle.verdicts import Filtering
-from kubescene.scheduler.extenders.extenders import ExtenderVerb
 from kubescene.scheduler.framework.cycle_state import CycleState
 from kubescene.scheduler.state.pods import PodInfo
 from kubescene.timeline.explanations import Explain
@@ -28,24 +29,67 @@ if TYPE_CHECKING:
 NO_NODES = "no nodes available to schedule pods"  # C-1
 
 
-class Deciding(PostFilterSteps):
-    """One cycle on its way to a decision."""
+class Deciding:
+    """One cycle on its way to a decision.
 
-    __slots__ = ("_filtering", "_hint", "_judge", "_number", "_passing", "_prefilter")
+    A cycle that waits for an extender stands still (`run` says so) and goes on when it is called
+    again. It is a plain object that knows its next step, so that a world can be copied in the
+    middle of it.
+    """
+
+    __slots__ = (
+        "_bare",
+        "_cycle",
+        "_diagnosis",
+        "_explain",
+        "_extenders",
+        "_filtering",
+        "_found",
+        "_hint",
+        "_judge",
+        "_next",
+        "_number",
+        "_passing",
+        "_pod",
+        "_prefilter",
+        "_scored",
+        "_stamp",
+        "_then",
+        "_waits_for",
+        "decision",
+    )
 
     def __init__(
         self, cycle: "Cycle", pod: PodInfo, explain: Explain | None, number: int | None = None
     ) -> None:
-        self._number = number
-        self._hint = ""
+        self.decision = Decision(CycleState())
         self._cycle = cycle
         self._pod = pod
         self._explain = explain
-        self.decision = Decision(CycleState())
-        self._asked = None
+        self._number = number
+        self._hint = ""
         self._bare = False
-        self._post_filter = 0
-        self._next = self._begin
+        self._stamp: Hashable = None
+        self._waits_for: FilterRound | ScoreRound | PostFilterRun | None = None
+        self._next: Callable[[], None] | None = self._begin
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether an extender has to answer before `run` can go on."""
+        return self._waits_for is not None and self._waits_for.is_waiting
+
+    def run(self) -> bool:
+        """Go on; False as long as an extender has to answer first."""
+        while (step := self._next) is not None:
+            if self._waits_for is not None and self._waits_for.is_waiting:
+                return False
+            self._next = None
+            step()
+        return True
+
+    def _explains(self, *, failed: bool = False) -> bool:
+        explain = self._explain
+        return explain is not None and explain.wanted(failed=failed, nodes=len(self._cycle.nodes))
 
     # -- Filter ----------------------------------------------------------------------------
 
@@ -109,7 +153,7 @@ class Deciding(PostFilterSteps):
             self._search()
             return
         self._found = Found(rows, verdicts, rows)
-        self._consult(ExtenderVerb.FILTER, self._nominated_node_tried)
+        self._ask_filters(self._nominated_node_tried)
 
     def _nominated_node_tried(self) -> None:
         if self._found.feasible.size and not self._diagnosis.error:
@@ -137,9 +181,36 @@ class Deciding(PostFilterSteps):
         self._found = found
         if self._extenders and found.feasible.size and not diagnosis.error:
             self._passing = found.feasible.size
-            self._consult(ExtenderVerb.FILTER, self._extenders_filtered)
+            self._ask_filters(self._extenders_filtered)
         else:
             self._filtered()
+
+    def _ask_filters(self, then: Callable[[], None]) -> None:
+        """Extenders may refuse nodes that the plugins let pass; then it goes on."""
+        if not self._extenders:
+            then()
+            return
+        self._then = then
+        self._waits_for = FilterRound(
+            self._cycle,
+            self._pod,
+            self.decision,
+            self._extenders,
+            self._found,
+            diagnosis=self._diagnosis,
+            notes=self._explains(failed=True),
+        )
+        self._next = self._filters_answered
+
+    def _filters_answered(self) -> None:
+        asked = self._waits_for
+        assert isinstance(asked, FilterRound)
+        if asked.take():
+            self._next = self._filters_answered
+            return
+        self._waits_for = None
+        self._found, self._bare = asked.found, self._bare or asked.bare
+        self._then()
 
     def _extenders_filtered(self) -> None:
         if self._found.feasible.size != self._passing:
@@ -178,16 +249,32 @@ class Deciding(PostFilterSteps):
             decision.fail(str(error))
             return
         if self._extenders:
-            # Who does not rate nodes gives all of them nothing, which counts as a score.
-            silent = any(ExtenderVerb.PRIORITIZE not in each.verbs for each in self._extenders)
-            self._rated = np.full(rows.size, silent, dtype=np.bool_)
-            self._consult(ExtenderVerb.PRIORITIZE, self._pick_extended)
+            self._ask_raters()
         else:
             self._choose(pick(self._scored.totals), self._scored)
 
-    def _pick_extended(self) -> None:
-        scored = self._scored
-        self._choose(pick_any(scored.totals, self._rated, self._cycle.random), scored)
+    def _ask_raters(self) -> None:
+        """Extenders may rate the nodes on top of the plugins."""
+        self._waits_for = ScoreRound(
+            self._cycle,
+            self._pod,
+            self.decision,
+            self._extenders,
+            self._found,
+            scored=self._scored,
+            notes=self._explains(failed=True),
+            explains=self._explains(),
+        )
+        self._next = self._raters_answered
+
+    def _raters_answered(self) -> None:
+        asked = self._waits_for
+        assert isinstance(asked, ScoreRound)
+        if asked.take():
+            self._next = self._raters_answered
+            return
+        self._waits_for, scored = None, self._scored
+        self._choose(pick_any(scored.totals, asked.rated, self._cycle.random), scored)
 
     def _choose(self, best: int, scored: Scored | None) -> None:
         names, found = self._cycle.nodes.names, self._found
@@ -207,6 +294,42 @@ class Deciding(PostFilterSteps):
             self.decision.explanation = explain_attempt(
                 names, self._diagnosis, found, scored, chosen
             )
+
+    # -- no node ---------------------------------------------------------------------------
+
+    def _give_up(self) -> None:
+        """PostFilter plugins may make room."""
+        if not self._cycle.framework.post_filter:
+            self._refuse("")
+            return
+        explains = self._explains(failed=True)
+        self._waits_for = PostFilterRun(
+            self._cycle, self._pod, self.decision, self._diagnosis, explains=explains
+        )
+        self._run_post_filter()
+
+    def _run_post_filter(self) -> None:
+        asked = self._waits_for
+        assert isinstance(asked, PostFilterRun)
+        if not asked.run():
+            self._next = self._run_post_filter
+            return
+        self._waits_for = None
+        self._refuse(asked.nominated)
+
+    def _refuse(self, nominated: str | None) -> None:
+        decision, diagnosis = self.decision, self._diagnosis
+        names = self._cycle.nodes.names
+        decision.plugins = diagnosis.plugins
+        decision.pending_plugins = diagnosis.pending_plugins
+        decision.fail(diagnosis.message(), UNSCHEDULABLE, nominated=nominated)
+        if self._explains(failed=True):
+            decision.explanation = explain_attempt(names, diagnosis)
+        # An extender may say something else the next time.
+        asked = bool(self._cycle.extenders.interested(self._pod))
+        same = not asked and self._stamp == self._cycle.stamp()
+        if same and not (decision.victims or decision.effect or nominated):
+            self._cycle.failures.keep(self._pod, decision, self._stamp)
 
 
 def _until_error(found: Found, filtering: Filtering, diagnosis: Diagnosis) -> Found:

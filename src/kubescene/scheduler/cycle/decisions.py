@@ -3,9 +3,11 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from kubescene.errors import PluginError
 from kubescene.instruments.attempts import Explanation, ExtenderRecord, PreemptionRecord, WaitRecord
 from kubescene.scheduler.cycle.preparation import PreFilterOutcome
 from kubescene.scheduler.framework.cycle_state import CycleState
+from kubescene.scheduler.framework.status import Code, Status
 from kubescene.scheduler.state.pods import PodInfo
 
 UNSCHEDULABLE = "Unschedulable"
@@ -70,3 +72,29 @@ class Decision:
         self.reason = reason
         self.nominated = nominated
         return self
+
+    def refuse(self, status: Status) -> None:
+        """The chosen node did not work out. [M-8]"""
+        if status.code.is_rejection:
+            self.plugins = (status.plugin,) if status.code is not Code.PENDING else ()
+            self.pending_plugins = (status.plugin,) if status.code is Code.PENDING else ()
+            reasons = ", ".join(sorted(f"1 {reason}" for reason in status.reasons))
+            self.fail(f"0/1 nodes are available: {reasons}.", UNSCHEDULABLE)
+        else:
+            self.fail(status.message)
+
+
+class Decided:
+    """A decision that was made, or the error that kept it from being made: for the next turn."""
+
+    is_waiting = False
+
+    def __init__(self, decision: Decision, error: PluginError | None = None) -> None:
+        self.decision = decision
+        self._error = error
+
+    def run(self) -> bool:
+        """As that of a cycle."""
+        if self._error is not None:
+            raise self._error
+        return True

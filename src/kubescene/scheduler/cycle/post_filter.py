@@ -1,58 +1,93 @@
-"""The steps of a cycle that found no node: PostFilter plugins may make room, and say for whom."""
+"""PostFilter: plugins that may make room for a pod which fits nowhere, and say for whom."""
 
-from collections.abc import Hashable
+from typing import TYPE_CHECKING
 
 from kubescene.errors import ConfigurationError
-from kubescene.scheduler.cycle.decisions import UNSCHEDULABLE
-from kubescene.scheduler.cycle.explanations import explain_attempt
-from kubescene.scheduler.cycle.extender_steps import ExtenderSteps
-from kubescene.scheduler.extenders.extenders import ExtenderCall
+from kubescene.scheduler.cycle.decisions import Decision
+from kubescene.scheduler.cycle.explanations import Diagnosis
+from kubescene.scheduler.cycle.extender_rounds import note
+from kubescene.scheduler.extenders.extenders import ExtenderCall, PendingCall
 from kubescene.scheduler.framework.interfaces import PostFilterResult
 from kubescene.scheduler.framework.status import Code
+from kubescene.scheduler.state.pods import PodInfo
+
+if TYPE_CHECKING:
+    from kubescene.scheduler.cycle.cycle import Cycle
 
 
-class PostFilterSteps(ExtenderSteps):
-    """The part of a cycle that comes after Filter. What is said here is made by the others."""
+class PostFilterRun:
+    """Asks one plugin after the other until one succeeds, fails or says it is hopeless. [M-3, M-5]
 
-    __slots__ = ("_post_filter", "_reasons", "_stamp")
+    What they ask for stands in the decision afterwards, ``nominated`` apart.
+    """
 
-    _post_filter: int
-    _reasons: list[str]
-    _stamp: Hashable
+    def __init__(
+        self,
+        cycle: "Cycle",
+        pod: PodInfo,
+        decision: Decision,
+        diagnosis: Diagnosis,
+        *,
+        explains: bool,
+    ) -> None:
+        self.nominated: str | None = None
+        decision.state.explains = explains
+        self._cycle = cycle
+        self._pod = pod
+        self._decision = decision
+        self._diagnosis = diagnosis
+        self._explains = explains
+        self._position = 0
+        self._reasons: list[str] = []
+        self._asked: PendingCall | None = None
 
-    def _give_up(self) -> None:
-        if self._cycle.framework.post_filter:
-            self.decision.state.explains = self._explains(failed=True)
-            self._reasons: list[str] = []
-            self._run_post_filter()
-        else:
-            self._refuse("")
+    @property
+    def is_waiting(self) -> bool:
+        """Whether an extender has to answer first."""
+        return self._asked is not None and not self._asked.answered
 
-    def _run_post_filter(self) -> None:
-        """Run PostFilter until one plugin succeeds, fails or says it is hopeless. [M-3, M-5]"""
-        extension = self._cycle.framework.post_filter[self._post_filter]
-        state = self.decision.state
-        self._take_post_filter(extension.call(state, self._pod, self._diagnosis))
+    def run(self) -> bool:
+        """Go on as far as possible; False as long as an extender has to answer first."""
+        plugins = self._cycle.framework.post_filter
+        while self._position < len(plugins):
+            result = self._answered() if self._asked is not None else self._call()
+            if isinstance(result, ExtenderCall):
+                self._asked = self._cycle.extenders.ask(result)
+                if not self._asked.answered:
+                    return False
+            elif self._take(result):
+                return True
+        self._diagnosis.post_filter_message = ", ".join(self._reasons)
+        self.nominated = self._decision.nominated
+        return True
 
-    def _post_filter_answered(self) -> None:
-        extension = self._cycle.framework.post_filter[self._post_filter]
-        asked, answer = self._asked, self._answer()
-        assert asked is not None
-        self._note(asked.call, answer, answer.error)
+    def _call(self) -> PostFilterResult | ExtenderCall:
+        extension = self._cycle.framework.post_filter[self._position]
+        result: PostFilterResult | ExtenderCall = extension.call(
+            self._decision.state, self._pod, self._diagnosis
+        )
+        return result
+
+    def _answered(self) -> PostFilterResult | ExtenderCall:
+        extension = self._cycle.framework.post_filter[self._position]
+        assert self._asked is not None
+        call, answer = self._asked.call, self._asked.result()
+        self._asked = None
+        if self._explains:
+            note(self._decision, call, answer, answer.error)
         if extension.answered is None:
             raise ConfigurationError(
                 f'plugin "{extension.name}" asks an extender but has no method post_filter_answered'
             )
-        state = self.decision.state
-        self._take_post_filter(extension.answered(state, self._pod, self._diagnosis, answer))
+        result: PostFilterResult | ExtenderCall = extension.answered(
+            self._decision.state, self._pod, self._diagnosis, answer
+        )
+        return result
 
-    def _take_post_filter(self, result: PostFilterResult | ExtenderCall) -> None:
-        if isinstance(result, ExtenderCall):
-            self._asked = self._cycle.extenders.ask(result)
-            self._next = self._post_filter_answered
-            return
-        decision, status = self.decision, result.status
-        decision.post_filtered = self._cycle.framework.post_filter[self._post_filter].name
+    def _take(self, result: PostFilterResult) -> bool:
+        """Take what a plugin says; returns whether it was the last word."""
+        decision, status = self._decision, result.status
+        decision.post_filtered = self._cycle.framework.post_filter[self._position].name
         if result.victims:
             decision.victims = result.victims
         if result.preemption is not None:
@@ -62,28 +97,10 @@ class PostFilterSteps(ExtenderSteps):
         if status.ok or status.code is Code.UNRESOLVABLE or not status.code.is_rejection:
             self._diagnosis.post_filter_message = status.message
             failed = not (status.ok or status.code.is_rejection)
-            self._refuse(None if failed else result.nominated)
-            return
+            self.nominated = None if failed else result.nominated
+            return True
         self._reasons.extend(status.reasons)
         if result.nominated is not None:
             decision.nominated = result.nominated
-        self._post_filter += 1
-        if self._post_filter < len(self._cycle.framework.post_filter):
-            self._run_post_filter()
-            return
-        self._diagnosis.post_filter_message = ", ".join(self._reasons)
-        self._refuse(decision.nominated)
-
-    def _refuse(self, nominated: str | None) -> None:
-        decision, diagnosis = self.decision, self._diagnosis
-        names = self._cycle.nodes.names
-        decision.plugins = diagnosis.plugins
-        decision.pending_plugins = diagnosis.pending_plugins
-        decision.fail(diagnosis.message(), UNSCHEDULABLE, nominated=nominated)
-        if self._explains(failed=True):
-            decision.explanation = explain_attempt(names, diagnosis)
-        # An extender may say something else the next time.
-        asked = bool(self._cycle.extenders.interested(self._pod))
-        same = not asked and self._stamp == self._cycle.stamp()
-        if same and not (decision.victims or decision.effect or nominated):
-            self._cycle.failures.keep(self._pod, decision, self._stamp)
+        self._position += 1
+        return False

@@ -3,13 +3,11 @@
 So an extender may call back into our API before it answers.
 """
 
-from dataclasses import replace
 from queue import SimpleQueue
 from threading import Lock, Thread
 from typing import Any
 
 from kubescene.scheduler.extenders.extenders import ExtenderAnswer, ExtenderCaller, PendingCall
-from kubescene.scheduler.options import SchedulerOptions
 
 THREADS = 16
 
@@ -49,20 +47,14 @@ class BackgroundCaller:
                     self._waiting -= 1
 
 
-def in_background(options: SchedulerOptions) -> SchedulerOptions:
-    """The same options for a world in which others wait for the same thread."""
-    caller = options.extender_caller
-    if isinstance(caller, BackgroundCaller):
-        return options
-    return replace(options, extender_caller=BackgroundCaller(caller or _http()))
+def in_background(caller: ExtenderCaller | None) -> BackgroundCaller:
+    """A caller for a world in which others wait for the same thread."""
+    return caller if isinstance(caller, BackgroundCaller) else BackgroundCaller(caller or _http())
 
 
-def at_once(options: SchedulerOptions) -> SchedulerOptions:
-    """The same options for a run that goes on when an extender has answered, and not before."""
-    caller = options.extender_caller
-    if isinstance(caller, BackgroundCaller):
-        return replace(options, extender_caller=caller.caller)
-    return options
+def at_once(caller: ExtenderCaller | None) -> ExtenderCaller | None:
+    """A caller for a run that goes on when an extender has answered, and not before."""
+    return caller.caller if isinstance(caller, BackgroundCaller) else caller
 
 
 def _http() -> ExtenderCaller:

@@ -104,6 +104,23 @@ class CpuMemoryRows:
         self._position = nodes.changes
         return True
 
+    def next_best(self, changed: int, start: int, wanted: int) -> int | None:
+        """The row of the best node from ``start`` on, after nothing but one row has changed.
+
+        None if there are nodes to leave out: then it takes a `search`.
+        """
+        self._renew_few((changed,))
+        self._position = self._nodes.changes
+        if self._refused:
+            return None
+        kept, count = self._ranked, self._ranked.size
+        size = min(wanted, count)
+        end = start + size
+        part = kept[start:end]
+        if end > count:
+            part = np.concatenate((part, kept[: end - count]))
+        return (start + pick_ranked(part)) % count
+
     def _renewed(self, rows: Sequence[int]) -> bool:
         """Judge and rate these rows anew; False if an amount is too large for the columns."""
         if len(rows) <= FEW_ROWS:

@@ -11,7 +11,7 @@ included.
 """
 
 from collections import OrderedDict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from kubescene.scheduler.cycle.scoring import Scored, ScoringError
 from kubescene.scheduler.cycle.search import Found, nodes_to_find, search
 from kubescene.scheduler.cycle.verdicts import entries_kept
 from kubescene.scheduler.fast.cpu_memory_decisions import CpuMemoryDecisions, Evaluation
+from kubescene.scheduler.fast.cpu_memory_rows import CpuMemoryRows
 from kubescene.scheduler.fast.routine_rows import Plan, Routine
 from kubescene.scheduler.fast.spec_verdicts import SharedVerdicts
 from kubescene.scheduler.fast.summed_scores import CommonColumns, Told
@@ -31,7 +32,7 @@ from kubescene.scheduler.framework.cycle_state import CycleState
 from kubescene.scheduler.framework.interfaces import Rows
 from kubescene.scheduler.framework.relevance import RelevantPlugins
 from kubescene.scheduler.state.nodes import NodeTable
-from kubescene.scheduler.state.pod_kinds import PodClass
+from kubescene.scheduler.state.pod_kinds import PodClass, PodSignature
 from kubescene.scheduler.state.pods import PodInfo
 from kubescene.timeline.explanations import Explain
 
@@ -39,6 +40,30 @@ if TYPE_CHECKING:
     from kubescene.scheduler.cycle.cycle import Cycle
 
 NO_ROWS: Rows = np.zeros(0, dtype=np.intp)
+
+
+class NextDecision(NamedTuple):
+    """What there is to say of a decision that is like the one before."""
+
+    node: str
+    evaluated: int
+    feasible: int
+    explanation: None = None
+
+
+class LastOne:
+    """The last decision, for the next pod that is like it."""
+
+    __slots__ = ("changes", "newest_spec", "rows", "signature")
+
+    def __init__(
+        self, signature: PodSignature, rows: CpuMemoryRows, changes: int, newest_spec: int
+    ) -> None:
+        self.signature = signature
+        self.rows = rows
+        self.changes = changes
+        """Of the node table when it was made."""
+        self.newest_spec = newest_spec
 
 
 class Routines:
@@ -55,6 +80,7 @@ class Routines:
             cycle.extenders.is_empty and framework.scores and not framework.unprepared.scoring
         )
         self._wanted = (0, 0)
+        self._last: LastOne | None = None
         self._common: CommonColumns | None = None
         """What the last explanations of looks had in common."""
 
@@ -62,6 +88,7 @@ class Routines:
         """Find a node for a pod, or None if it takes a whole cycle to do so or to say why not."""
         cycle, nodes = self._cycle, self._nodes
         nodes.refresh()
+        self._last = None
         if not self._possible or cycle.nominations or self._is_special(pod) or not nodes.infos:
             return None
         relevant = cycle.framework.relevance.of(pod.signature)
@@ -79,6 +106,29 @@ class Routines:
         except (PluginError, ScoringError):
             # The whole cycle will come to the same and say whose fault it is.
             return None
+
+    def decide_next(self, pod: PodInfo) -> NextDecision | None:
+        """Find a node for a pod like the last that `decide` placed, if nothing else has happened.
+
+        None if it has, or may have. Who asks knows that nothing but nodes can have changed.
+        """
+        last, nodes, cycle = self._last, self._nodes, self._cycle
+        if last is None or last.signature is not pod.signature or cycle.nominations:
+            return None
+        changed = nodes.only_change_since(last.changes, last.newest_spec)
+        if changed is None:
+            self._last = None
+            return None
+        start, wanted = self._bounds()
+        row = last.rows.next_best(changed, start, wanted)
+        if row is None:
+            self._last = None
+            return None
+        count = len(nodes.infos)
+        examined = min(wanted, count)
+        cycle.start.advance(examined, count)
+        last.changes = nodes.changes
+        return NextDecision(nodes.names[row], examined, examined)
 
     def _is_special(self, pod: PodInfo) -> bool:
         if pod.nominated_node or pod.node or pod.requests is not pod.pod_class.requests:
@@ -141,6 +191,9 @@ class Routines:
             assert plan.filters is not None
             self._cycle.filters.keep(pod, plan.filters, found.rows, found.verdicts)
             return None
+        if isinstance(evaluation, CpuMemoryRows) and not explains:
+            nodes = self._nodes
+            self._last = LastOne(pod.signature, evaluation, nodes.changes, nodes.newest_spec)
         best = evaluation.best(found, explains=explains) if feasible > 1 else 0
         state = plan.state()
         decision = self._decided(plan, state, found, best)

@@ -32,6 +32,12 @@ class PluginErrors(StrEnum):
     STOP = "stop"
     """The run ends with the error."""
 
+    def bear(self, error: PluginError) -> str:
+        """Where an error of a plugin happened, unless it has to end the run."""
+        if self is PluginErrors.STOP:
+            raise error
+        return traceback_of(error)
+
 
 def guarded(call: T, plugin: str, point: str) -> T:
     """The same callable, raising `PluginError` for whatever goes wrong inside."""

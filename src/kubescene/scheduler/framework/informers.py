@@ -113,9 +113,9 @@ class Informer:
 class Informers:
     """The watches of one scheduler, beside those of nodes and pods."""
 
-    def __init__(self, client: Client, notify: Notify) -> None:
+    def __init__(self, client: Client) -> None:
         self._client = client
-        self._notify = notify
+        self._listeners: list[Notify] = []
         self._informers: dict[GroupVersionKind, Informer] = {}
         self._changes = Changes()
         self.shared: dict[Any, Any] = {}
@@ -125,6 +125,14 @@ class Informers:
     def version(self) -> int:
         """Grows with every change of an object of any of the kinds."""
         return self._changes.count
+
+    def listen(self, listener: Notify) -> None:
+        """Tell somebody of every change from now on."""
+        self._listeners.append(listener)
+
+    def _notify(self, event: ClusterEvent, change: Change) -> None:
+        for listener in self._listeners:
+            listener(event, change)
 
     def lister(self, gvk: GroupVersionKind) -> Informer:
         """The objects of a kind; a kind that does not exist is the API's error."""

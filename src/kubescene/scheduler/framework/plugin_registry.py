@@ -99,14 +99,3 @@ def _takes_something(plugin: type) -> bool:
         if isinstance(init, FunctionType) and init.__module__ != "typing":
             return len(signature(init).parameters) > 1
     return False
-
-
-def default_registry() -> PluginRegistry:
-    """The built-in plugins."""
-    # Late, so that a plugin module may import from this package without a cycle.
-    from kubescene.scheduler.plugins import BUILT_IN
-
-    registry = PluginRegistry()
-    for name, each in BUILT_IN.items():
-        registry.register(name, each.make, each.plugin)
-    return registry

@@ -24,7 +24,6 @@ from kubescene.scheduler.framework.status import SUCCESS, Code, Status
 from kubescene.scheduler.queue.waiting_places import QueuedPod
 from kubescene.scheduler.state.pod_groups import PodGroups
 from kubescene.scheduler.state.pods import PodInfo
-from kubescene.scheduler.telling.failures import refuse
 from kubescene.timeline.explanations import Explain
 
 GROUP_UNSCHEDULABLE = "pod group is unschedulable"
@@ -35,7 +34,7 @@ Bear: TypeAlias = Callable[[PluginError], str]
 """Raises the error of a plugin if it has to end the run; otherwise tells where it happened."""
 
 
-class Outcome(Enum):
+class TrialOutcome(Enum):
     """What becomes of a group."""
 
     SCHEDULED = "scheduled"
@@ -46,7 +45,7 @@ class Outcome(Enum):
 
 @dataclass(frozen=True, slots=True)
 class GroupVerdict:
-    outcome: Outcome
+    outcome: TrialOutcome
     message: str = ""
 
 
@@ -77,7 +76,7 @@ class GroupTrial:
         number: int | None = None,
     ) -> None:
         self.members = [Member(entry) for entry in entries]
-        self.verdict = GroupVerdict(Outcome.UNSCHEDULABLE, GROUP_UNSCHEDULABLE)
+        self.verdict = GroupVerdict(TrialOutcome.UNSCHEDULABLE, GROUP_UNSCHEDULABLE)
         self._cycle = cycle
         self._groups = groups
         self._make_binding = make_binding
@@ -111,7 +110,7 @@ class GroupTrial:
             member.next_start = self._cycle.start.index
             self._position += 1
             self._take(member, member.decision)
-            if self.verdict.outcome is Outcome.FAILED:
+            if self.verdict.outcome is TrialOutcome.FAILED:
                 break
         self.revert()
         return True
@@ -147,10 +146,10 @@ class GroupTrial:
             return
         self._preempts |= member.preempts
         if member.permit.code is not Code.WAIT:
-            self.verdict = GroupVerdict(Outcome.SCHEDULED)
+            self.verdict = GroupVerdict(TrialOutcome.SCHEDULED)
             if self._preempts:
                 text = f"{GROUP_UNSCHEDULABLE}, {WAITING_FOR_ROOM}"
-                self.verdict = GroupVerdict(Outcome.PREEMPTING, text)
+                self.verdict = GroupVerdict(TrialOutcome.PREEMPTING, text)
 
     def _rehearse(self, member: Member, decision: Decision, node: str) -> None:
         """Assume the pod on its node; if that does not work out, it is refused."""
@@ -167,7 +166,7 @@ class GroupTrial:
             return
         self._forget(self._assumed.pop())
         member.preempts = False
-        refuse(decision, status)
+        decision.refuse(status)
 
     def _rehearsed(self, binding: Binding) -> Status:
         try:
@@ -191,18 +190,18 @@ class GroupTrial:
         """A pod that cannot be placed need not stop the others; an error does."""
         if decision.reason == SCHEDULER_ERROR:
             text = f"failed to schedule other pod from a pod group: {decision.message}"
-            self.verdict = GroupVerdict(Outcome.FAILED, text)
+            self.verdict = GroupVerdict(TrialOutcome.FAILED, text)
 
 
 def final_decision(member: Member, verdict: GroupVerdict) -> Decision:
     """What the verdict on the group makes of the decision about one pod, which stays as it is."""
     decision = member.decision
-    if verdict.outcome is Outcome.FAILED:
+    if verdict.outcome is TrialOutcome.FAILED:
         return _failed(decision, verdict)
     assert decision is not None
-    if verdict.outcome is Outcome.PREEMPTING and decision.node:
+    if verdict.outcome is TrialOutcome.PREEMPTING and decision.node:
         return _alone(decision, verdict.message, decision.node)
-    if verdict.outcome is Outcome.UNSCHEDULABLE and (decision.node or member.preempts):
+    if verdict.outcome is TrialOutcome.UNSCHEDULABLE and (decision.node or member.preempts):
         return _alone(decision, f"{GROUP_UNSCHEDULABLE}, {member.permit.message}", "")
     return decision
 

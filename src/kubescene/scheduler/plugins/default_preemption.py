@@ -13,7 +13,6 @@ from msgspec import Struct
 from kubescene.api.records.changes import Change
 from kubescene.errors import ConfigurationError
 from kubescene.instruments.attempts import PreemptionRecord
-from kubescene.scheduler.binding.evictions import CONDITION, REASON
 from kubescene.scheduler.extenders.extenders import (
     Extender,
     ExtenderAnswer,
@@ -39,6 +38,7 @@ from kubescene.scheduler.framework.status import SUCCESS, Code, Status
 from kubescene.scheduler.preemption.budgets import DISRUPTION_BUDGET, Budgets
 from kubescene.scheduler.preemption.choosing import Choice, choose, cost_of
 from kubescene.scheduler.preemption.dry_runs import DryRun, DryRuns
+from kubescene.scheduler.preemption.evictions import CONDITION, REASON
 from kubescene.scheduler.preemption.victims import pool_of
 from kubescene.scheduler.state.pods import PodInfo
 

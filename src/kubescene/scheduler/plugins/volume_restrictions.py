@@ -27,12 +27,12 @@ from kubescene.scheduler.framework.interfaces import (
 )
 from kubescene.scheduler.framework.signing import Part
 from kubescene.scheduler.framework.status import SKIP, SUCCESS, Status
+from kubescene.scheduler.state.claim_users import DISKS
 from kubescene.scheduler.state.node_info import NodeInfo
 from kubescene.scheduler.state.nodes import NodeTable
 from kubescene.scheduler.state.pod_kinds import PodSignature
 from kubescene.scheduler.state.pods import PodInfo
 from kubescene.scheduler.volumes.claims import claim_not_found, mounted, refers_to
-from kubescene.scheduler.volumes.users import DISKS
 from kubescene.types import ReadOnlyObject
 
 _DISK = 1

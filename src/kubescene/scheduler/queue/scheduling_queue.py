@@ -102,6 +102,11 @@ class SchedulingQueue:
         return self._active.size > 0 or (self._pops_early and self._rejected.size > 0)
 
     @property
+    def is_waited_in(self) -> bool:
+        """Whether there is a pod that waits for an event."""
+        return bool(self._unschedulable.entries)
+
+    @property
     def is_listening(self) -> bool:
         """Whether there is a pod that an event could help."""
         return bool(self._unschedulable.entries or self._in_flight.positions)

@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kubescene.api.selectors import NodeSelector, NodeSelectorTerm, Operator, Requirement
-from kubescene.scheduler.framework.interfaces import Rows
 from kubescene.scheduler.state.node_columns import ABSENT
 from kubescene.scheduler.state.nodes import NodeTable
+from kubescene.scheduler.state.row_types import Rows
 
 Mask: TypeAlias = NDArray[np.bool_]
 

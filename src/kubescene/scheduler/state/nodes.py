@@ -26,6 +26,7 @@ from kubescene.api.records import Record
 from kubescene.api.resource_requests import (
     PODS,
 )
+from kubescene.scheduler.state.claim_users import VolumeUsers
 from kubescene.scheduler.state.deltas import POD_ADDED, DeltaKind, DeltaLog, DeltaReader
 from kubescene.scheduler.state.host_ports import HostPort, PortHolders
 from kubescene.scheduler.state.image_states import ImageStates
@@ -33,7 +34,6 @@ from kubescene.scheduler.state.node_columns import LabelColumn, SpecColumns
 from kubescene.scheduler.state.node_info import NO_ROW, NodeInfo
 from kubescene.scheduler.state.node_tree import NodeTree
 from kubescene.scheduler.state.pods import PodInfo
-from kubescene.scheduler.volumes.users import VolumeUsers
 from kubescene.types import ReadOnlyObject
 
 T = TypeVar("T")
@@ -198,6 +198,16 @@ class NodeTable:
         """
         at = changes - self._touched_from
         return self._touched[at:] if at >= 0 else None
+
+    def only_change_since(self, changes: int, newest_spec: int) -> int | None:
+        """The row that has changed after so many changes, if it is the only one.
+
+        None also if a node was added, removed or written.
+        """
+        is_one = self._touched_from + len(self._touched) == changes + 1 and self._touched
+        if not is_one or self.newest_spec != newest_spec or self._added or self._removed:
+            return None
+        return self._touched[-1]
 
     def follow(self) -> DeltaReader:
         """Read what happens to the nodes from now on; see `deltas`."""

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kubescene.scheduler.framework.interfaces import Rows
 from kubescene.scheduler.state.nodes import Column, Moves, NodeTable, moved
+from kubescene.scheduler.state.row_types import Rows
 
 FEW_OUTDATED = 32
 

@@ -9,10 +9,9 @@ recordings and what an API server, a volume controller and a device driver did i
 but no rule of scheduling.
 """
 
-from kubescene.testing.goldens.comparing import Aspect, Difference, Tally
-from kubescene.testing.goldens.reading import read_goldens
+from kubescene.testing.goldens.comparisons import Aspect, Difference, Tally
 from kubescene.testing.goldens.recordings import Golden, GoldenFormatError
-from kubescene.testing.goldens.replaying import replay, replay_files
+from kubescene.testing.goldens.replays import read_goldens, replay, replay_files
 
 __all__ = [
     "Aspect",

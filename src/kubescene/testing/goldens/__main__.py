@@ -10,10 +10,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from kubescene.testing.goldens.comparing import Tally
+from kubescene.testing.goldens.comparisons import Tally, lines
 from kubescene.testing.goldens.recordings import GoldenFormatError
-from kubescene.testing.goldens.replaying import replay_files
-from kubescene.testing.goldens.reporting import lines
+from kubescene.testing.goldens.replays import replay_files
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

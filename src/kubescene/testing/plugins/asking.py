@@ -19,7 +19,7 @@ from kubescene.scheduler import (
 from kubescene.scheduler.framework.guarded_calls import ANSWERS
 from kubescene.scheduler.framework.points import implements
 from kubescene.scheduler.framework.status import Code
-from kubescene.testing.plugins.worlds import World
+from kubescene.testing.plugins.worlds import PluginWorld
 
 Verdict: TypeAlias = tuple[str, tuple[str, ...]]
 
@@ -67,7 +67,7 @@ def call(plugin: Any, method: str, *arguments: Any) -> Any:
 class Asking:
     """One attempt at one pod."""
 
-    def __init__(self, world: World, pod: PodInfo, nodes: NodeTable | None = None) -> None:
+    def __init__(self, world: PluginWorld, pod: PodInfo, nodes: NodeTable | None = None) -> None:
         self.plugin = world.plugin
         self.pod = pod
         self.nodes = world.nodes if nodes is None else nodes

@@ -10,7 +10,7 @@ from kubescene.scheduler import Hint, NodeTable, PodInfo, Reads, Status
 from kubescene.scheduler.cycle.suppositions import SupposedNodes
 from kubescene.scheduler.framework.points import implements
 from kubescene.testing.plugins.asking import Answers, Asking, WrongAnswerError, call, verdict
-from kubescene.testing.plugins.worlds import Subject, World
+from kubescene.testing.plugins.worlds import PluginWorld, Subject
 
 CHANGES = 6
 
@@ -19,7 +19,7 @@ Check = Callable[[Subject, int], None]
 
 def answers_are_answers(subject: Subject, number: int) -> None:
     """Every method answers with what the manual says, for every node, and scores lie in 0..100."""
-    world = World(subject, number)
+    world = PluginWorld(subject, number)
     for pod in world.candidates:
         Asking(world, pod).all()
         if implements(world.plugin, "pre_enqueue"):
@@ -27,7 +27,7 @@ def answers_are_answers(subject: Subject, number: int) -> None:
         _at_the_end(world, pod)
 
 
-def _at_the_end(world: World, pod: PodInfo) -> None:
+def _at_the_end(world: PluginWorld, pod: PodInfo) -> None:
     """Reserve and what undoes it, Permit: they may be asked about any node."""
     asking, node = Asking(world, pod), world.nodes.names[0]
     asking.all()
@@ -40,14 +40,14 @@ def _at_the_end(world: World, pod: PodInfo) -> None:
 
 def forms_agree(subject: Subject, number: int) -> None:
     """Per node and whole cluster say the same; of some rows the same as of all."""
-    world = World(subject, number)
+    world = PluginWorld(subject, number)
     for _ in range(CHANGES):
         for pod in world.candidates:
             _agree(world, pod)
         world.change()
 
 
-def _agree(world: World, pod: PodInfo) -> None:
+def _agree(world: PluginWorld, pod: PodInfo) -> None:
     asking = Asking(world, pod)
     some = asking.rows[::-2]
     if asking.pre_filter():
@@ -64,7 +64,7 @@ def _agree(world: World, pod: PodInfo) -> None:
 
 def nothing_is_changed(subject: Subject, number: int) -> None:
     """Deciding changes neither nodes nor pods nor rows, and writes nothing."""
-    world = World(subject, number)
+    world = PluginWorld(subject, number)
     for pod in world.candidates:
         before, revision = _columns(world.nodes, pod), world.cluster.revision
         asking = Asking(world, pod)
@@ -77,7 +77,7 @@ def nothing_is_changed(subject: Subject, number: int) -> None:
 
 def same_question_same_answer(subject: Subject, number: int) -> None:
     """Asked twice, and in a world made alike, a plugin says the same."""
-    world, again = World(subject, number), World(subject, number)
+    world, again = PluginWorld(subject, number), PluginWorld(subject, number)
     for pod, twin in zip(world.candidates, again.candidates, strict=True):
         first = Asking(world, pod).all()
         _equal(first, Asking(world, pod).all(), f"{pod.key} was asked about twice")
@@ -89,14 +89,14 @@ def reads_what_it_says(subject: Subject, number: int) -> None:
     and the node object stay, so do the answers.
     """
     reads = Reads(getattr(subject.plugin, "reads", Reads.CLUSTER))
-    world = World(subject, number)
+    world = PluginWorld(subject, number)
     if reads is Reads.NODE:
         _reads_a_node(world)
     elif reads is Reads.DOMAIN:
         _reads_domains(world)
 
 
-def _reads_a_node(world: World) -> None:
+def _reads_a_node(world: PluginWorld) -> None:
     node = world.nodes.names[0]
     for pod in world.candidates:
         before = Asking(world, pod).all().about(node)
@@ -115,7 +115,7 @@ def _reads_a_node(world: World) -> None:
         )
 
 
-def _reads_domains(world: World) -> None:
+def _reads_domains(world: PluginWorld) -> None:
     said: dict[tuple[Any, ...], Any] = {}
     for _ in range(CHANGES):
         for pod in world.candidates:
@@ -139,7 +139,7 @@ def prepares_by_class(subject: Subject, number: int) -> None:
     """``prepares_by_class``: PreFilter and PreScore write nothing and say the same of a class."""
     if not getattr(subject.plugin, "prepares_by_class", False):
         return
-    world = World(subject, number)
+    world = PluginWorld(subject, number)
     said: dict[Any, Any] = {}
     for _ in range(CHANGES):
         for pod in world.candidates:
@@ -158,7 +158,7 @@ def concerns_what_it_says(subject: Subject, number: int) -> None:
     does, PreScore skips or all scores are 0. Both stay while ``concern_version`` does, and with
     ``concerns_by_kind`` whatever the names of claims are.
     """
-    world = World(subject, number)
+    world = PluginWorld(subject, number)
     said: dict[tuple[Any, ...], bool] = {}
     for _ in range(CHANGES):
         for pod in world.candidates:
@@ -166,7 +166,7 @@ def concerns_what_it_says(subject: Subject, number: int) -> None:
         world.change()
 
 
-def _concern(world: World, pod: PodInfo, said: dict[tuple[Any, ...], bool]) -> None:
+def _concern(world: PluginWorld, pod: PodInfo, said: dict[tuple[Any, ...], bool]) -> None:
     world.nodes.refresh()
     plugin = world.plugin
     version = getattr(plugin, "concern_version", 0)
@@ -186,7 +186,7 @@ def _concern(world: World, pod: PodInfo, said: dict[tuple[Any, ...], bool]) -> N
             _has_nothing_to_score(world, pod)
 
 
-def _has_nothing_to_filter(world: World, pod: PodInfo) -> None:
+def _has_nothing_to_filter(world: PluginWorld, pod: PodInfo) -> None:
     asking = Asking(world, pod)
     if asking.pre_filter():
         assert not asking.has("pre_filter"), (
@@ -203,7 +203,7 @@ def _has_nothing_to_filter(world: World, pod: PodInfo) -> None:
         assert status.ok, f"concerns says no about {pod.key}, but Reserve says {verdict(status)}"
 
 
-def _has_nothing_to_score(world: World, pod: PodInfo) -> None:
+def _has_nothing_to_score(world: PluginWorld, pod: PodInfo) -> None:
     asking = Asking(world, pod)
     asking.pre_filter()
     if asking.pre_score():
@@ -219,7 +219,7 @@ def can_be_copied(subject: Subject, number: int) -> None:
     """A copy of the world says what the original says, and what happens in one leaves the other
     alone: no closures over what was copied.
     """
-    world = World(subject, number)
+    world = PluginWorld(subject, number)
     before = [Asking(world, pod).all() for pod in world.candidates]
     copy = world.fork()
     assert copy.plugin is not world.plugin, "the copy of a world has the same plugin object"
@@ -234,7 +234,7 @@ def can_be_copied(subject: Subject, number: int) -> None:
 
 def keeps_up(subject: Subject, number: int) -> None:
     """Whatever happens, a plugin says what one says that has just begun to look."""
-    world = World(subject, number)
+    world = PluginWorld(subject, number)
     for _ in range(CHANGES):
         for pod in world.candidates:
             Asking(world, pod).all()
@@ -242,7 +242,7 @@ def keeps_up(subject: Subject, number: int) -> None:
     _equals_rebuilt(world)
 
 
-def _equals_rebuilt(world: World) -> None:
+def _equals_rebuilt(world: PluginWorld) -> None:
     fresh = world.afresh()
     for pod, twin in zip(world.candidates, fresh.candidates, strict=True):
         said, told = Asking(world, pod).all(), Asking(fresh, twin).all()
@@ -253,7 +253,7 @@ def hints_are_honest(subject: Subject, number: int) -> None:
     """Hints answer with a `Hint`. ``by_signature``: the same for all pods of one signature but the
     one that changed. ``pods``: the others are not helped.
     """
-    world = World(subject, number)
+    world = PluginWorld(subject, number)
     if not implements(world.plugin, "events_to_register"):
         return
     for _ in range(2 * CHANGES):
@@ -262,7 +262,7 @@ def hints_are_honest(subject: Subject, number: int) -> None:
             _hint(registration, change, world)
 
 
-def _hint(registration: Any, change: Any, world: World) -> None:
+def _hint(registration: Any, change: Any, world: PluginWorld) -> None:
     if registration.event.resource not in (change.record.decode()["kind"], "*"):
         return
     by_signature: dict[Any, Hint] = {}
@@ -284,13 +284,13 @@ def suppositions_hold(subject: Subject, number: int) -> None:
     """AddPod and RemovePod lead to what PreFilter would find if it were so."""
     if not any(implements(subject.plugin, method) for method in ("filter", "filter_nodes")):
         return
-    world = World(subject, number)
+    world = PluginWorld(subject, number)
     for pod in world.candidates[::3]:
         _suppose_removal(world, pod)
         _suppose_arrival(world, pod)
 
 
-def _suppose_arrival(world: World, pod: PodInfo) -> None:
+def _suppose_arrival(world: PluginWorld, pod: PodInfo) -> None:
     """Suppose that one of the candidates ran on a node; then let it be so for a moment."""
     other = next(each for each in world.candidates if each.uid != pod.uid)
     for node in world.nodes.names:
@@ -307,7 +307,7 @@ def _suppose_arrival(world: World, pod: PodInfo) -> None:
         world.nodes.remove_pod(added, node)
 
 
-def _suppose_removal(world: World, pod: PodInfo) -> None:
+def _suppose_removal(world: PluginWorld, pod: PodInfo) -> None:
     busy = next((info for info in world.nodes.infos if info.pods), None)
     if busy is None:
         return

@@ -61,7 +61,7 @@ class Subject:
         return replace(options, profiles=profiles)
 
 
-class World:
+class PluginWorld:
     """One cluster, the plugin in its scheduler, and the pods it is asked about."""
 
     def __init__(self, subject: Subject, number: int) -> None:
@@ -98,10 +98,10 @@ class World:
         self.scheduler.nodes.refresh()
         return self.scheduler.nodes
 
-    def fork(self) -> "World":
+    def fork(self) -> "PluginWorld":
         return deepcopy(self)
 
-    def afresh(self) -> "World":
+    def afresh(self) -> "PluginWorld":
         """The same cluster with a scheduler, and so a plugin, that has just begun to look."""
         copy = deepcopy(self)
         copy.cluster.stop()

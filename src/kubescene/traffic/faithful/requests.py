@@ -6,14 +6,14 @@ import numpy as np
 
 from kubescene.clock import Stream
 from kubescene.traffic.faithful.queueing import CpuRules, admit
-from kubescene.traffic.flow.records import NO_REPLICA, Outcome, RequestColumns
+from kubescene.traffic.flow.records import NO_REPLICA, RequestColumns, RequestOutcome
 from kubescene.traffic.world.entities import Entity, Kind
 from kubescene.traffic.world.environment import Environment
 from kubescene.traffic.world.movements import Movement, MovementKind
 from kubescene.traffic.world.stocks import ArrayStock, Stock
 
 
-class Request(Entity):
+class FaithfulRequest(Entity):
     """A request, and the CPU that it holds while it is processed."""
 
     __slots__ = ("use",)
@@ -52,10 +52,10 @@ class RequestLog:
         self.arrived.append(now)
         self.completed.append(now)
         self.replica.append(NO_REPLICA)
-        self.outcome.append(Outcome.OPEN)
+        self.outcome.append(RequestOutcome.OPEN)
         return len(self.arrived)
 
-    def end(self, request: Request, now: int, outcome: Outcome) -> None:
+    def end(self, request: FaithfulRequest, now: int, outcome: RequestOutcome) -> None:
         self.completed[request.number - 1] = now
         self.outcome[request.number - 1] = outcome
 
@@ -68,7 +68,7 @@ class RequestLog:
         return columns
 
 
-class TrafficSource(Stock[Request]):
+class TrafficSource(Stock[FaithfulRequest]):
     """Whoever takes a request from here makes one."""
 
     __slots__ = ("_environment", "_log")
@@ -78,18 +78,18 @@ class TrafficSource(Stock[Request]):
         self._environment = environment
         self._log = log
 
-    def remove(self, entity: Request | None = None) -> Request:
+    def remove(self, entity: FaithfulRequest | None = None) -> FaithfulRequest:
         del entity
-        return Request(self._log.arrive(self._environment.now))
+        return FaithfulRequest(self._log.arrive(self._environment.now))
 
 
-class EndStock(Stock[Request]):
+class EndStock(Stock[FaithfulRequest]):
     """Where requests end: only counted."""
 
     __slots__ = ("_environment", "_log", "_outcome", "ended")
 
     def __init__(
-        self, name: str, environment: Environment, log: RequestLog, outcome: Outcome
+        self, name: str, environment: Environment, log: RequestLog, outcome: RequestOutcome
     ) -> None:
         super().__init__(name, Kind.REQUEST)
         self._environment = environment
@@ -101,13 +101,13 @@ class EndStock(Stock[Request]):
     def count(self) -> int:
         return self.ended
 
-    def add(self, entity: Request) -> None:
+    def add(self, entity: FaithfulRequest) -> None:
         self.check(entity)
         self.ended += 1
         self._log.end(entity, self._environment.now, self._outcome)
 
 
-class RequestsProcessing(ArrayStock[Request]):
+class RequestsProcessing(ArrayStock[FaithfulRequest]):
     """The requests inside one replica. Each is timed once, when it comes, by the CPU left then."""
 
     __slots__ = (
@@ -138,9 +138,11 @@ class RequestsProcessing(ArrayStock[Request]):
         self._demand = demand
         self._log = log
         self._failed = failed
-        self._complete = EndStock(f"RequestsComplete [{replica}]", environment, log, Outcome.OK)
+        self._complete = EndStock(
+            f"RequestsComplete [{replica}]", environment, log, RequestOutcome.OK
+        )
 
-    def add(self, entity: Request) -> None:
+    def add(self, entity: FaithfulRequest) -> None:
         self._log.replica[entity.number - 1] = self._replica
         demand, now = self._demand, self._environment.now
         got = admit(self.total, self.occupied, demand.cpu_ms, demand.io_ms, demand.rules)
@@ -157,7 +159,7 @@ class RequestsProcessing(ArrayStock[Request]):
         self._environment.add_to_schedule(Movement(kind, at, self, to, entity))
         super().add(entity)
 
-    def remove(self, entity: Request | None = None) -> Request | None:
+    def remove(self, entity: FaithfulRequest | None = None) -> FaithfulRequest | None:
         removed = super().remove(entity)
         if removed is not None:
             self.occupied -= removed.use

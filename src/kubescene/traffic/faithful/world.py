@@ -16,13 +16,13 @@ from kubescene.traffic.faithful.replicas import (
 )
 from kubescene.traffic.faithful.requests import (
     EndStock,
-    Request,
+    FaithfulRequest,
     RequestDemand,
     RequestLog,
     RequestsProcessing,
     TrafficSource,
 )
-from kubescene.traffic.flow.records import Outcome, RequestColumns
+from kubescene.traffic.flow.records import RequestColumns, RequestOutcome
 from kubescene.traffic.spec.fields import TrafficSpec
 from kubescene.traffic.world.decisions import resource
 from kubescene.traffic.world.entities import Entity, Kind
@@ -34,8 +34,8 @@ from kubescene.traffic.world.worlds import (
     Replaced,
     ReplicaCount,
     ReplicaRecord,
+    TrafficWorld,
     Utilization,
-    World,
     metrics_times,
     next_tick,
 )
@@ -58,7 +58,7 @@ COUNTED = frozenset(
 """Movements after which there are other numbers of replicas."""
 
 
-class FaithfulWorld(World):
+class FaithfulWorld(TrafficWorld):
     """Environment, cluster, traffic and autoscaler ticks of one run."""
 
     def __init__(
@@ -90,12 +90,12 @@ class FaithfulWorld(World):
         self.desired_source: ArrayStock[Entity] = ArrayStock("DesiredSource", Kind.DESIRED)
         self.desired_sink: ArrayStock[Entity] = ArrayStock("DesiredSink", Kind.DESIRED)
         self.traffic = TrafficSource(environment, self.requests)
-        self.routing: WatchedStock[Request] = WatchedStock(
+        self.routing: WatchedStock[FaithfulRequest] = WatchedStock(
             "RequestsRouting", Kind.REQUEST, added=self._route
         )
         name = "RequestsFailed"
-        self._refused = EndStock(name, environment, self.requests, Outcome.REFUSED)
-        self._failed = EndStock(name, environment, self.requests, Outcome.TIMEOUT)
+        self._refused = EndStock(name, environment, self.requests, RequestOutcome.REFUSED)
+        self._failed = EndStock(name, environment, self.requests, RequestOutcome.TIMEOUT)
         self._routed = 0
 
     def begin(self) -> None:
@@ -134,7 +134,7 @@ class FaithfulWorld(World):
     @property
     def used(self) -> int:
         """CPU time of the requests that succeeded: the model knows no other work."""
-        done = int((self.columns.outcome == Outcome.OK).sum())
+        done = int((self.columns.outcome == RequestOutcome.OK).sum())
         return done * self.spec.request.cpu_time * 1000
 
     def replicas(self) -> list[ReplicaRecord]:
@@ -208,7 +208,7 @@ class FaithfulWorld(World):
                     Movement(kind, instant, self.traffic, self.routing)
                 )
 
-    def _route(self, request: Request) -> None:
+    def _route(self, request: FaithfulRequest) -> None:
         self._routed += 1
         replicas = self.active.entities
         if replicas:

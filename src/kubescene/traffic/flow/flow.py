@@ -21,7 +21,7 @@ from kubescene.traffic.arrivals.arrivals import REQUESTS_AT_ONCE, Arrivals
 from kubescene.traffic.flow.kernels import NEVER, Processor, Served, Service
 from kubescene.traffic.flow.least_left_first import LeastLeftFirst
 from kubescene.traffic.flow.oldest_first import OldestFirst
-from kubescene.traffic.flow.records import NO_REPLICA, Outcome, RequestColumns
+from kubescene.traffic.flow.records import NO_REPLICA, RequestColumns, RequestOutcome
 from kubescene.traffic.flow.routing import Batch, Part, Router
 from kubescene.traffic.flow.sampling import Meter, MetricsTimes, Sample
 from kubescene.traffic.flow.stations import Station
@@ -30,7 +30,7 @@ MEAN_BITS = 45
 """Means of exponentials that are drawn by the thousand are shorter; longer ones are rounded."""
 STATIONS_AT_ONCE = 256
 """After so many of a batch a run may be stopped: with 20,000 of them one takes a second."""
-_OK, _TIMEOUT = np.uint8(Outcome.OK), np.uint8(Outcome.TIMEOUT)
+_OK, _TIMEOUT = np.uint8(RequestOutcome.OK), np.uint8(RequestOutcome.TIMEOUT)
 
 
 class Drain(NamedTuple):
@@ -229,7 +229,7 @@ class Flow:
         here = slice(rows.start, rows.stop)
         self.columns.replica[here] = NO_REPLICA
         self.columns.completed[here] = self.columns.arrived[here]
-        self.columns.outcome[here] = Outcome.REFUSED
+        self.columns.outcome[here] = RequestOutcome.REFUSED
         self._router.refused(len(rows))
         self._demands(len(rows))
 
@@ -322,10 +322,10 @@ class Flow:
                 first = int(np.searchsorted(columns.arrived, deadline - self._service.timeout))
             late = columns.completed[first:] >= deadline
             late &= columns.replica[first:] == station.number
-            late &= columns.outcome[first:] != Outcome.OPEN
+            late &= columns.outcome[first:] != RequestOutcome.OPEN
             rows = np.concatenate((rows, np.flatnonzero(late) + first))
         columns.completed[rows] = deadline
-        columns.outcome[rows] = Outcome.KILLED
+        columns.outcome[rows] = RequestOutcome.KILLED
         return len(rows)
 
 

@@ -23,7 +23,7 @@ NO_REPLICA = 0
 LEAST_ROWS = 1024
 
 
-class Outcome(IntEnum):
+class RequestOutcome(IntEnum):
     """How a request ended."""
 
     OPEN = 0
@@ -36,7 +36,7 @@ class Outcome(IntEnum):
     """Its replica ended with the request inside."""
 
 
-FAILED = (Outcome.TIMEOUT, Outcome.REFUSED, Outcome.KILLED)
+FAILED = (RequestOutcome.TIMEOUT, RequestOutcome.REFUSED, RequestOutcome.KILLED)
 """In order: whatever is not less than the first of them."""
 
 
@@ -81,8 +81,8 @@ class RequestColumns:
     def close(self, halt: int) -> None:
         """The run is over: whoever has not left by now is open."""
         late = self.completed >= halt
-        self.outcome[late] = Outcome.OPEN
-        self.completed[self.outcome == Outcome.OPEN] = halt
+        self.outcome[late] = RequestOutcome.OPEN
+        self.completed[self.outcome == RequestOutcome.OPEN] = halt
 
     def rows(self) -> npt.NDArray[np.void]:
         """All rows as one array of records."""

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import msgspec
 import numpy as np
 
-from kubescene.traffic.flow.records import FAILED, Outcome
+from kubescene.traffic.flow.records import FAILED, RequestOutcome
 from kubescene.traffic.results import TrafficResult
 from kubescene.traffic.skenario.requests import UNIFORM
 from kubescene.traffic.skenario.row_texts import Texts, laid, numbers
@@ -75,8 +75,8 @@ def _tallies(result: TrafficResult) -> Iterator[Piece]:
 def _tallies_of_columns(result: TrafficResult) -> Iterator[Piece]:
     """The same as `tally_lines`, from columns alone."""
     requests, replicas = result.requests, list(count_tallies(result.counts, result.end))
-    inside = requests.outcome != Outcome.REFUSED
-    left = inside & (requests.outcome != Outcome.OPEN)
+    inside = requests.outcome != RequestOutcome.REFUSED
+    left = inside & (requests.outcome != RequestOutcome.OPEN)
     failed = requests.outcome >= FAILED[0]
     lines = (
         _counted(replicas, "ReplicasActive"),

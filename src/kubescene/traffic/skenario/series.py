@@ -12,7 +12,7 @@ import numpy as np
 
 from kubescene.clock import SECOND
 from kubescene.clock.batches import Integers
-from kubescene.traffic.flow.records import FAILED, Outcome, RequestColumns
+from kubescene.traffic.flow.records import FAILED, RequestColumns, RequestOutcome
 from kubescene.traffic.results import TrafficResult
 from kubescene.traffic.spec.fields import Mode
 from kubescene.traffic.world.entities import KINDS, Kind
@@ -108,8 +108,8 @@ def count_tallies(counts: Sequence[ReplicaCount], end: int) -> Iterator[TallyLin
 
 def request_tallies(columns: RequestColumns) -> Iterator[TallyLine]:
     """Levels of requests inside replicas and of failed ones, by the columns."""
-    inside = columns.outcome != Outcome.REFUSED
-    left = inside & (columns.outcome != Outcome.OPEN)
+    inside = columns.outcome != RequestOutcome.REFUSED
+    left = inside & (columns.outcome != RequestOutcome.OPEN)
     yield from _lines(PROCESSING, *levels(columns.arrived[inside], columns.completed[left]))
     failed = columns.outcome >= FAILED[0]
     yield from _lines("RequestsFailed", *levels(columns.completed[failed]))
@@ -149,7 +149,9 @@ def response_columns(result: TrafficResult) -> tuple[Integers, Integers, Integer
     """The same as columns."""
     columns = result.requests
     routed = 1 if result.spec.mode is Mode.FAITHFUL else 0
-    ends = np.where(columns.outcome == Outcome.OPEN, columns.arrived + routed, columns.completed)
+    ends = np.where(
+        columns.outcome == RequestOutcome.OPEN, columns.arrived + routed, columns.completed
+    )
     return columns.arrived, ends, ends - columns.arrived
 
 

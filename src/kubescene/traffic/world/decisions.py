@@ -8,7 +8,7 @@ from kubescene.autoscalers import RecommendedPodResources, VerticalRecommendatio
 from kubescene.struct_types import build
 
 
-class Decision(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class AutoscalerDecision(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """One recommendation. ``before`` and ``after`` are numbers of pods.
 
     ``reason`` and ``details`` are the autoscaler's own words.
@@ -43,4 +43,4 @@ def resource(response: VerticalRecommendationResponse, name: str) -> Recommended
     return found[-1] if found else None
 
 
-build(Decision, SizeDecision)
+build(AutoscalerDecision, SizeDecision)

@@ -6,11 +6,16 @@ samples are means over windows, replicas drain by what is in them, and those tha
 are silent. Requests and samples are no movements of their own: there would be millions.
 """
 
+from collections import deque
+from collections.abc import Callable
+
 from kubescene.autoscalers import (
     Capability,
     EventType,
+    MetricType,
     Pod,
     PodState,
+    Stat,
     VerticalRecommendationResponse,
 )
 from kubescene.autoscalers.dispatcher import Partition
@@ -22,26 +27,29 @@ from kubescene.traffic.flow.kernels import NEVER, Service
 from kubescene.traffic.flow.memory import MemoryRules
 from kubescene.traffic.flow.records import RequestColumns
 from kubescene.traffic.flow.routing import RandomRouting, RoundRobin, Router, Routing
+from kubescene.traffic.flow.sampling import Sample
 from kubescene.traffic.flow.stations import Station
 from kubescene.traffic.spec.fields import Demand, TrafficSpec
-from kubescene.traffic.world.entities import Entity
+from kubescene.traffic.world.entities import Entity, Kind, entity_name
 from kubescene.traffic.world.environment import OrderedSchedule
 from kubescene.traffic.world.in_memory_replicas import InMemoryReplicas, ReplicaTimes
-from kubescene.traffic.world.pipelines import MetricsPipeline
 from kubescene.traffic.world.replicas import Replica, Size
 from kubescene.traffic.world.sizing import Sizing
 from kubescene.traffic.world.worlds import (
+    ROUTING_STOCK,
     Replaced,
     ReplicaCount,
     ReplicaRecord,
+    TrafficWorld,
     Utilization,
-    World,
     metrics_times,
     next_tick,
 )
 
+CONCURRENCY, CPU = MetricType.CONCURRENT_REQUESTS_MILLIS, MetricType.CPU_MILLIS
 
-class FixedWorld(World):
+
+class FixedWorld(TrafficWorld):
     """Environment, replicas, flow of requests and autoscalers of one run."""
 
     def __init__(
@@ -273,3 +281,49 @@ def router_of(spec: TrafficSpec, streams: Streams) -> Router:
     if spec.routing is Routing.LEAST_CONNECTIONS:
         return LeastConnections(service_of(spec), int(spec.request.io_time))
     return RoundRobin()
+
+
+class MetricsPipeline:
+    """From the flow of requests to the autoscalers of a run; ``lag`` is how long it takes."""
+
+    def __init__(
+        self,
+        flow: Flow,
+        partition: Partition,
+        memory: MemoryRules,
+        lag: int,
+        check: Callable[[], None],
+    ) -> None:
+        self._check = check
+        self._flow = flow
+        self._partition = partition
+        self._memory = memory
+        self._lag = lag
+        self._samples: deque[Sample] = deque()
+        self._refused = self._refused_told = 0
+
+    def deliver(self, now: int) -> None:
+        """All samples that have come through by now."""
+        self._flow.advance(now)
+        samples, lag, tell, check = self._samples, self._lag, self._partition.stat, self._check
+        samples += self._flow.samples()
+        while samples and samples[0].instant + lag <= now:
+            check()
+            sample = samples.popleft()
+            tell(sample.instant + lag, self._stats(sample))
+
+    def tell_of_refused(self, now: int) -> None:
+        """Requests that found no replica since the last tick, under the router's name."""
+        total = self._flow.refused
+        refused, self._refused = total - self._refused, total
+        if refused or self._refused_told:
+            self._partition.stat(now, (Stat(now, ROUTING_STOCK, CONCURRENCY, refused * 1000),))
+        self._refused_told = refused
+
+    def _stats(self, sample: Sample) -> tuple[Stat, ...]:
+        at, replica, cpu_millis, concurrent_millis, held = sample
+        name = entity_name(Kind.REPLICA, replica)
+        stats = (Stat(at, name, CONCURRENCY, concurrent_millis), Stat(at, name, CPU, cpu_millis))
+        if not self._memory.modelled:
+            return stats
+        return (*stats, Stat(at, name, MetricType.MEMORY_BYTES, self._memory.used(held)))

@@ -16,7 +16,7 @@ from kubescene.traffic.flow.records import RequestColumns
 from kubescene.traffic.flow.sampling import MetricsTimes
 from kubescene.traffic.spec.checks import MOST_REPLICAS
 from kubescene.traffic.spec.fields import TrafficSpec
-from kubescene.traffic.world.decisions import Decision, SizeDecision
+from kubescene.traffic.world.decisions import AutoscalerDecision, SizeDecision
 from kubescene.traffic.world.entities import Entity, Kind
 from kubescene.traffic.world.environment import Environment, Schedule, go_on
 from kubescene.traffic.world.movements import Movement, MovementKind, MovementLog
@@ -91,7 +91,7 @@ def metrics_times(spec: TrafficSpec) -> MetricsTimes:
     return MetricsTimes(int(metrics.first_after), int(spec.stat_interval), int(metrics.lag))
 
 
-class World:
+class TrafficWorld:
     """An environment with autoscalers, and what is written down of it."""
 
     def __init__(self, spec: TrafficSpec, partition: Partition, schedule: Schedule) -> None:
@@ -100,7 +100,7 @@ class World:
         self.is_stopped = False
         self.log = MovementLog()
         self.environment = Environment(0, int(spec.duration), schedule, self.log)
-        self.decisions: list[Decision] = []
+        self.decisions: list[AutoscalerDecision] = []
         self.sizes: list[SizeDecision] = []
         self.counts: list[ReplicaCount] = []
         self.utilizations: list[Utilization] = []
@@ -170,7 +170,7 @@ class World:
         before = self.desired
         self.desire(answer.rec)
         self.decisions.append(
-            Decision(
+            AutoscalerDecision(
                 time=now,
                 autoscaler=who,
                 before=before,

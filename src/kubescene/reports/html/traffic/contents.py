@@ -9,8 +9,8 @@ import numpy as np
 
 from kubescene.clock.batches import Integers
 from kubescene.reports.html.traffic.charts import Chart, Line, Mark, Point, seconds
-from kubescene.traffic import Decision, TrafficResult
-from kubescene.traffic.flow.records import FAILED, Outcome
+from kubescene.traffic import AutoscalerDecision, TrafficResult
+from kubescene.traffic.flow.records import FAILED, RequestOutcome
 from kubescene.traffic.measures import percentile_s
 from kubescene.traffic.skenario.series import cpu_utilizations, levels
 
@@ -18,9 +18,9 @@ PLACES = 450
 """So many points a line has at most, one for every two units of width."""
 MOST_MARKS = 300
 FAILURES = {
-    Outcome.TIMEOUT: ("timed out", "bad"),
-    Outcome.REFUSED: ("refused", "wait"),
-    Outcome.KILLED: ("killed", "odd"),
+    RequestOutcome.TIMEOUT: ("timed out", "bad"),
+    RequestOutcome.REFUSED: ("refused", "wait"),
+    RequestOutcome.KILLED: ("killed", "odd"),
 }
 
 
@@ -44,8 +44,8 @@ def replicas(result: TrafficResult) -> Chart:
 def requests(result: TrafficResult) -> Chart:
     """The second: requests inside replicas."""
     columns = result.requests
-    inside = columns.outcome != Outcome.REFUSED
-    left = inside & (columns.outcome != Outcome.OPEN)
+    inside = columns.outcome != RequestOutcome.REFUSED
+    left = inside & (columns.outcome != RequestOutcome.OPEN)
     there = levels(columns.arrived[inside], columns.completed[left])
     lines = [Line("processing", _thinned(result, *there), "info"), arrivals(result)]
     return Chart("Requests over time", seconds(result.end), lines, 230, "requests", "requests/s")
@@ -62,7 +62,7 @@ def failed_so_far(result: TrafficResult) -> Chart:
 def response_times(result: TrafficResult) -> Chart:
     """The third: a point for every completed request, as far as they can be told apart."""
     columns = result.requests
-    done = columns.outcome == Outcome.OK
+    done = columns.outcome == RequestOutcome.OK
     ends, times = columns.completed[done], (columns.completed - columns.arrived)[done]
     lines = [Line("succeeded", _points(result, ends, times), "info", shape="points")]
     return Chart("Response times", seconds(result.end), lines, 200, "seconds")
@@ -71,7 +71,7 @@ def response_times(result: TrafficResult) -> Chart:
 def percentiles(result: TrafficResult) -> Chart:
     """Percentiles of the requests that succeeded, by when they completed; gaps where none did."""
     columns = result.requests
-    done = columns.outcome == Outcome.OK
+    done = columns.outcome == RequestOutcome.OK
     ends, times = columns.completed[done], (columns.completed - columns.arrived)[done]
     step = _step(result, 120)
     rows: dict[int, list[Point]] = {50: [], 95: [], 99: []}
@@ -171,12 +171,12 @@ def _points(result: TrafficResult, ends: Integers, times: Integers) -> list[Poin
     ]
 
 
-def changes(decisions: Sequence[Decision]) -> list[tuple[int, Decision]]:
+def changes(decisions: Sequence[AutoscalerDecision]) -> list[tuple[int, AutoscalerDecision]]:
     """Decisions for another number, with their places among all."""
     return [(index, each) for index, each in enumerate(decisions) if each.after != each.before]
 
 
-def _marks(decisions: Sequence[Decision]) -> Iterator[Mark]:
+def _marks(decisions: Sequence[AutoscalerDecision]) -> Iterator[Mark]:
     for index, each in changes(decisions)[:MOST_MARKS]:
         title = f"{seconds(each.time):g} s: {each.before} to {each.after}. {each.reason}"
         tone = "up" if each.after > each.before else "down"

@@ -14,7 +14,7 @@ from kubescene.reports.html.page import style_sheet as shared_style
 from kubescene.reports.html.traffic import contents
 from kubescene.reports.html.traffic.charts import drawn, seconds, told_time
 from kubescene.reports.html.traffic.figures import figures_of
-from kubescene.traffic import Decision, SizeDecision, TrafficResult, to_object
+from kubescene.traffic import AutoscalerDecision, SizeDecision, TrafficResult, to_object
 from kubescene.version import __version__
 
 ASSETS = Path(__file__).parent / "assets"
@@ -112,7 +112,7 @@ def decisions(result: TrafficResult) -> Markup | None:
     return h("div", shown, h("p", more, class_="more") if more else None)
 
 
-def decision(index: int, told: Decision) -> Markup:
+def decision(index: int, told: AutoscalerDecision) -> Markup:
     way = "up" if told.after > told.before else "down"
     line = (
         h("span", told_time(seconds(told.time)), class_="when"),

@@ -1,0 +1,237 @@
+"""A run, entered into a ledger: fact by fact, or line by line without making facts of them.
+
+A line is decoded in one pass into the struct that its kind of facts declares (`line_type`), with
+the object still as text: a run of 50,000 pods has 160 MB. Both have the same members, so what
+follows takes either; where it says a fact, its line may stand. Events of KEP-140 come as lines.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import msgspec
+
+from kubescene.errors import ConfigurationError
+from kubescene.results.ledger import Ledger
+from kubescene.results.ledger_entries import FEEDS, PodEntry
+from kubescene.results.states import States
+from kubescene.timeline import (
+    Advanced,
+    CustomFact,
+    Done,
+    ExpectationsEvaluated,
+    Fact,
+    NotSimulated,
+    ObjectCreated,
+    ObjectDeleted,
+    ObjectKept,
+    ObjectPatched,
+    OperationsIgnored,
+    PodAttempt,
+    PodEnded,
+    PodFact,
+    PodPreempted,
+    PodScheduled,
+    PodUnscheduled,
+    ScenarioEnded,
+)
+from kubescene.timeline.facts import Envelope, is_built_in
+from kubescene.timeline.lines import DAMAGED, LineReader, kind_named, line_decoder, line_type
+
+BINDING = "binding"
+IN_STEPS = (
+    ObjectCreated,
+    ObjectPatched,
+    ObjectDeleted,
+    PodScheduled,
+    PodUnscheduled,
+    PodPreempted,
+    PodEnded,
+    Done,
+    Advanced,
+)
+"""Kinds of facts that happen in a step."""
+OF_THE_RUN = (
+    ObjectKept,
+    OperationsIgnored,
+    ExpectationsEvaluated,
+    NotSimulated,
+    ScenarioEnded,
+)
+"""Kinds that tell of the scenario itself, and belong to no step."""
+KINDS = frozenset(kind.__name__ for kind in (*IN_STEPS, *OF_THE_RUN))
+_LINE = line_decoder(*IN_STEPS, *OF_THE_RUN)
+_OTHER = msgspec.json.Decoder(Envelope)
+_NO_READER = LineReader([])
+
+
+class Entries:
+    """Keeps a ledger; a follower of a log, or a reader of lines."""
+
+    def __init__(self) -> None:
+        self.ledger = Ledger()
+        self._states = States()
+        self._enter: dict[type, Callable[[Any], None]] = {}
+        self._note: dict[type, Callable[[Any], None]] = {}
+        enter: dict[type[Fact], Callable[[Any], None]] = {
+            ObjectCreated: self._created,
+            ObjectPatched: self._patched,
+            ObjectDeleted: self._deleted,
+            PodScheduled: self._attempted,
+            PodUnscheduled: self._attempted,
+            PodPreempted: self._preempted,
+            PodEnded: self._pod_ended,
+            Done: self._asked,
+            Advanced: self._asked,
+        }
+        note: dict[type[Fact], Callable[[Any], None]] = {
+            ObjectKept: self._kept,
+            OperationsIgnored: self._ignored,
+            ExpectationsEvaluated: self._evaluated,
+            NotSimulated: self._warned,
+            ScenarioEnded: self._ended,
+        }
+        for kind, make in enter.items():
+            self._enter[kind] = self._enter[line_type(kind)] = make
+        for kind, make in note.items():
+            self._note[kind] = self._note[line_type(kind)] = make
+
+    def add(self, fact: Fact) -> None:
+        """Take in the next; kinds that the ledger knows nothing of leave no trace.
+
+        Raises `ValueError` or `msgspec.DecodeError` for a line that makes no sense.
+        """
+        enter = self._enter.get(type(fact))
+        if enter is not None:
+            self.ledger.at(fact.step, fact.time)
+            enter(fact)
+        elif (note := self._note.get(type(fact))) is not None:
+            self.ledger.wait_until(fact.time)
+            note(fact)
+
+    def all(self, facts: Iterable[Fact]) -> Ledger:
+        """The ledger of a whole run."""
+        for fact in facts:
+            self.add(fact)
+        self.ledger.close()
+        return self.ledger
+
+    def read(self, lines: Iterable[bytes], place: str) -> Ledger:
+        """The ledger of the lines after the header; `ConfigurationError` names a damaged one."""
+        decode, add = _LINE.decode, self.add
+        for number, line in enumerate(lines, 2):
+            try:
+                add(decode(line))
+            except ValueError as error:
+                if not is_other(line):
+                    raise damaged(place, number, error) from error
+        self.ledger.close()
+        return self.ledger
+
+    # -- objects ---------------------------------------------------------------------------
+
+    def _created(self, fact: ObjectCreated) -> None:
+        self.ledger.wrote(asked=fact.is_asked)
+        self._stored(fact, self.ledger.pod_created)
+
+    def _kept(self, fact: ObjectKept) -> None:
+        self.ledger.begin(fact.time)
+        self._stored(fact, self.ledger.pod_created)
+
+    def _patched(self, fact: ObjectPatched) -> None:
+        self.ledger.wrote(asked=fact.is_asked)
+        if fact.subresource == BINDING:
+            node = self._states.bound_node(fact)
+            self.ledger.pod_bound(fact.namespace, fact.name, node)
+        else:
+            self._stored(fact, self.ledger.pod_written)
+
+    def _stored(
+        self, fact: ObjectCreated | ObjectPatched | ObjectKept, write_pod: Callable[..., None]
+    ) -> None:
+        if fact.is_pod:
+            write_pod(fact.namespace, fact.name, fact.uid, self._states.pod(fact))
+        elif fact.is_node:
+            self.ledger.node_written(fact.name, self._states.node(fact))
+
+    def _deleted(self, fact: ObjectDeleted) -> None:
+        self.ledger.wrote(asked=fact.is_asked)
+        self.ledger.deleted()
+        if fact.is_pod:
+            self.ledger.pod_deleted(fact.namespace, fact.name, marked=fact.marked)
+        elif fact.is_node:
+            self.ledger.node_removed(fact.name)
+
+    # -- pods ------------------------------------------------------------------------------
+
+    def _attempted(self, fact: PodAttempt) -> None:
+        feed(self.ledger.attempted(fact.namespace, fact.name, fact.node), PodAttempt, fact)
+
+    def _preempted(self, fact: PodPreempted) -> None:
+        pod = self.ledger.preempted(fact.namespace, fact.name, fact.node, fact.preempted_by)
+        feed(pod, PodPreempted, fact)
+
+    def _pod_ended(self, fact: PodEnded) -> None:
+        self.ledger.pod_ended(fact.namespace, fact.name)
+
+    # -- the scenario ----------------------------------------------------------------------
+
+    def _asked(self, fact: Fact) -> None:
+        del fact
+        self.ledger.wrote(asked=True)
+
+    def _ignored(self, fact: OperationsIgnored) -> None:
+        self.ledger.ignored += fact.operations
+
+    def _evaluated(self, fact: ExpectationsEvaluated) -> None:
+        self.ledger.expectations = fact.outcomes
+
+    def _warned(self, fact: NotSimulated) -> None:
+        self.ledger.warnings += fact.warnings
+
+    def _ended(self, fact: ScenarioEnded) -> None:
+        self.ledger.end(fact.phase, fact.message)
+
+
+def feed(pod: PodEntry | None, kind: type[PodFact], fact: PodFact) -> None:
+    """Take over what the entry of a pod says it takes from such facts."""
+    if pod is not None:
+        for name in FEEDS[kind]:
+            setattr(pod, name, getattr(fact, name))
+
+
+def attempts_in(lines: Iterable[bytes], place: str) -> Iterator[PodAttempt]:
+    """The attempts of schedulers among the lines after the header."""
+    kinds = (line_type(PodScheduled), line_type(PodUnscheduled))
+    for number, line in enumerate(lines, 2):
+        try:
+            found = _LINE.decode(line)
+        except DAMAGED as error:
+            if not is_other(line):
+                raise damaged(place, number, error) from error
+            continue
+        if isinstance(found, kinds):
+            yield found
+
+
+def custom_facts(lines: Iterable[bytes], place: str) -> Iterator[CustomFact]:
+    """What controllers and plugins of users told; the other lines are not taken apart."""
+    for number, line in enumerate(lines, 2):
+        try:
+            if not is_built_in(kind_named(line)):
+                yield CustomFact.from_line(line, _NO_READER)
+        except DAMAGED as error:
+            raise damaged(place, number, error) from error
+
+
+def is_other(line: bytes) -> bool:
+    """Whether a line that cannot be read is only of a kind that results know nothing of."""
+    try:
+        return _OTHER.decode(line).fact not in KINDS
+    except DAMAGED:
+        return False
+
+
+def damaged(place: str, number: int, error: Exception) -> ConfigurationError:
+    return ConfigurationError(
+        f"{place}, line {number}: {error}: the file is damaged; play the scenario again"
+    )

@@ -1,0 +1,131 @@
+"""Files of recordings, replayed.
+
+What a file of recordings may be about: each format has a module that checks and replays it.
+
+The field that a case has tells the format. A module of a format (`FormatModule`) is imported with
+the first recording that needs it.
+
+The files: gzip-compressed (or plain) JSON Lines, one golden per line, read one at a time.
+
+From files to tallies: every golden is replayed in a world of its own, then forgotten.
+"""
+
+import gzip
+import importlib
+import zlib
+from collections.abc import Iterable, Iterator
+from io import BufferedReader
+from pathlib import Path
+from time import process_time
+from typing import Any, NamedTuple, Protocol, cast
+
+import orjson
+
+from kubescene.testing.goldens.comparisons import Tally
+from kubescene.testing.goldens.recordings import Golden, GoldenFormatError
+from kubescene.types import JsonObject
+
+
+class FormatModule(Protocol):
+    """What the module of a format has."""
+
+    UNIT: str
+    """What a case is made of, in the plural: ``attempts``."""
+
+    def check(self, case: JsonObject, result: JsonObject, where: str) -> None:
+        """Raise `GoldenFormatError` if a recording is not of this format; ``where`` is its line."""
+
+    def replay(self, golden: Golden, tally: Tally) -> None:
+        """Replay one recording and count what comes of it. Must not raise: that is a difference."""
+
+
+class Format(NamedTuple):
+    """One kind of recordings: a case that has ``field`` is of it."""
+
+    field: str
+    module: str
+
+    def load(self) -> FormatModule:
+        return cast("FormatModule", importlib.import_module(self.module))
+
+
+SCHEDULER = Format("", "kubescene.testing.goldens.cases")
+"""Cases with ``pending`` or ``steps``; also what is of no format, so that it is told why."""
+
+HORIZONTAL = Format("hpa", "kubescene.testing.goldens.horizontal")
+"""Passes of the horizontal pod autoscaler's controller."""
+
+VERTICAL = Format("vpa", "kubescene.testing.goldens.vertical")
+"""Cases of the vertical pod autoscaler: recommender, updater and admission."""
+
+FORMATS: tuple[Format, ...] = (HORIZONTAL, VERTICAL)
+
+
+def format_of(case: JsonObject) -> Format:
+    return next((each for each in FORMATS if each.field in case), SCHEDULER)
+
+
+def read_goldens(path: Path) -> Iterator[Golden]:
+    """The goldens of a file, one at a time; raises `GoldenFormatError` where one is broken."""
+    try:
+        with _opened(path) as lines:
+            for number, line in enumerate(lines, 1):
+                if line.strip():
+                    yield _golden(line, f"{path}:{number}")
+    except (OSError, EOFError, zlib.error) as error:
+        raise GoldenFormatError(f"{path}: cannot be read: {error}") from error
+
+
+def _opened(path: Path) -> gzip.GzipFile | BufferedReader:
+    return gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")
+
+
+def _golden(line: bytes, where: str) -> Golden:
+    try:
+        row = orjson.loads(line)
+    except orjson.JSONDecodeError as error:
+        raise GoldenFormatError(f"{where}: not a line of JSON: {error}") from error
+    case = _part(row, "case", where)
+    result = _part(row, "result", where)
+    for name in ("id", "family"):
+        if not isinstance(case.get(name), str):
+            raise GoldenFormatError(f'{where}: case has no text "{name}"')
+    format_of(case).load().check(case, result, where)
+    return Golden(case, result)
+
+
+def _part(row: Any, name: str, where: str) -> JsonObject:
+    part = row.get(name) if isinstance(row, dict) else None
+    if not isinstance(part, dict):
+        raise GoldenFormatError(
+            f'{where}: no golden: expected an object with "case" and "result", each an object'
+        )
+    return part
+
+
+def replay_files(paths: Iterable[Path], *, case: str = "", kept: int = 10) -> Iterator[Tally]:
+    """The tally of each family, as soon as its file is done; ``case`` picks one golden by id."""
+    for path in paths:
+        tallies: dict[str, Tally] = {}
+        for golden in read_goldens(path):
+            if case and golden.id != case:
+                continue
+            tally = tallies.get(golden.family)
+            if tally is None:
+                tally = tallies[golden.family] = _tally(golden, kept)
+            replay(golden, tally)
+        yield from tallies.values()
+
+
+def replay(golden: Golden, tally: Tally) -> None:
+    """Replay one golden and count what comes of it."""
+    started = process_time()
+    before = tally.differences
+    tally.cases += 1
+    format_of(golden.case).load().replay(golden, tally)
+    tally.equal_cases += tally.differences == before
+    tally.seconds += process_time() - started
+
+
+def _tally(golden: Golden, kept: int) -> Tally:
+    return Tally(golden.family, unit=format_of(golden.case).load().UNIT, kept=kept)
