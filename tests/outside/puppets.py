@@ -16,6 +16,7 @@ from outside_runs import Played, Stage, config_map, scenario
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 PODS = "/api/v1/pods"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
+PARK = "/simulator/v1/park"
 EVENTS = "/api/v1/namespaces/default/events"
 LEASE: JsonObject = {
     "apiVersion": "coordination.k8s.io/v1",
@@ -82,6 +83,21 @@ class Puppet:
 
     def create(self, name: str) -> "Future[Answer]":
         return self.later("POST", CONFIG_MAPS, config_map(name))
+
+    def loop(self) -> "Future[int]":
+        """Loop without end and do nothing, parking after each, until no scenario runs."""
+        return self._pool.submit(self._loop)
+
+    def _loop(self) -> int:
+        loops = 1
+        while self.park()["scenario"]:
+            loops += 1
+        return loops
+
+    def park(self) -> JsonObject:
+        answer = self.ask("POST", PARK, {"name": self.name}).body
+        assert isinstance(answer, dict)
+        return answer
 
     def hang_up(self) -> None:
         """Close every connection, whatever is going on there."""

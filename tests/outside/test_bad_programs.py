@@ -506,3 +506,51 @@ def test_one_that_parks_uncalled_waits_for_scenarios_without_programs_too() -> N
         until(lambda: bool(made.server.stage.program("stranger").parked))
         add_end(made)
         assert parked.result().body["go"] is True
+
+
+def test_who_parks_before_the_first_step_waits_for_its_turn() -> None:
+    """Whatever it writes in a loop that goes on meanwhile is part of its first turn."""
+    story = [create(1, config_map("go")), done(2)]
+    two = ({"name": "early"}, {"name": "last"})
+    with stage() as made:
+        early, last = Puppet(made, "early"), Puppet(made, "last")
+        assert early.park()["go"] is True
+        with playing(made, scenario(story, *two, simulated=["early", "last"])) as play:
+            play.until(lambda: play.program("early").is_gathering)
+            parked = early.loop()
+            play.until(lambda: bool(play.program("early").parked))
+            assert play.program("early").is_open
+            written = early.create("x")
+            play.until_held("early")
+            last.watch()
+            assert written.result().code == 201
+            played = play.end()
+            assert parked.result() > 1
+    assert (played.phase, played.message) == ("Succeeded", "")
+    assert [step for step, _, name in played.told_by("early") if name == "x"] == ["1.1"]
+
+
+def test_who_watches_and_parks_for_the_first_time_before_the_first_step_waits() -> None:
+    with stage() as made:
+        early, last = Puppet(made, "early"), Puppet(made, "last")
+        early.watch()
+        two = ({"name": "early"}, {"name": "last"})
+        with playing(made, scenario([done(1)], *two, simulated=["early", "last"])) as play:
+            play.until(lambda: play.program("early").is_gathering)
+            loops = early.loop()
+            play.until(lambda: bool(play.program("early").parked))
+            assert play.program("early").is_open
+            last.watch()
+            assert play.end().phase == "Succeeded"
+            assert loops.result() > 1
+
+
+def test_one_that_parks_and_only_lists_is_there() -> None:
+    with stage() as made:
+        lister = Puppet(made, "lister")
+        document = scenario([create(1, config_map("go")), done(2)], {"name": "lister"})
+        with playing(made, document) as play:
+            play.until(lambda: play.program("lister").is_gathering)
+            loops = lister.loop()
+            assert play.end().phase == "Succeeded"
+            assert 1 < loops.result() < 10

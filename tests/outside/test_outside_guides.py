@@ -21,10 +21,14 @@ def blocks(guide: Path, language: str) -> list[str]:
 
 def test_the_go_code_is_that_of_the_operator() -> None:
     sources = "".join(file.read_text() for file in sorted((SOURCES / "operator").glob("*.go")))
-    shown = blocks(GO, "go")
+    shown = [block for block in blocks(GO, "go") if not block.startswith("// Command loop")]
     assert len(shown) == 5
     for line in "".join(shown).splitlines():
         assert line in sources.splitlines(), line
+
+
+def test_the_loop_is_shown_as_a_whole() -> None:
+    assert (SOURCES / "loop" / "main.go").read_text() in blocks(GO, "go")
 
 
 def test_the_scenario_is_one(tmp_path: Path) -> None:

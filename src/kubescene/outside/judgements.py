@@ -13,10 +13,15 @@ STILL = "still"
 
 
 def judged(
-    declared: OutsideController, by: tuple[str, ...], *, settings_known: bool
+    declared: OutsideController, by: tuple[str, ...], *, settings_known: bool, failed: bool = False
 ) -> OutsideStatus:
-    """``by`` are the signs that were gone by; ``settings_known``: somebody has looked at them."""
+    """``by`` are the signs that were gone by; ``settings_known``: somebody has looked at them.
+
+    ``failed``: the scenario ended because of it.
+    """
     doubt = doubt_about(declared, by, settings_known=settings_known)
+    if failed and by:
+        doubt = "the scenario failed because of it: when it did depends on the machine"
     signs = (*by, *waiters_of(declared)) if by else ()
     return OutsideStatus(declared.name, str(declared.kind), signs, not doubt, doubt)
 

@@ -68,6 +68,8 @@ class Program:
         """Calls that say that a loop is over, and wait for the next turn."""
         self.has_parked = False
         self.is_open = True
+        self.is_gathering = False
+        """Whether a scenario has called it and waits for the others."""
         self.may_read = False
         self.sees_pods_in_turn = False
         """Whether it is shown pods one by one, so that it may not list them."""
@@ -113,14 +115,14 @@ class Program:
     def feeds_of(self, resource: GroupResource) -> Iterator[Feed]:
         return (feed for feed in self.feeds if feed.resource == resource)
 
-    def give_all(self) -> bool:
-        """Let it see everything up to now; whether there was anything."""
-        given = False
+    def give_all(self) -> int:
+        """Let it see everything up to now; how much there was."""
+        given = 0
         for feed in self.feeds:
             changes: list[Change] = feed.pull()
             if changes:
                 feed.release(changes)
-                given = True
+                given += len(changes)
         return given
 
     def _changed(self) -> None:
@@ -133,7 +135,7 @@ class Program:
         """A request is there: let it in, or keep it."""
         self.last_heard = self._clock.now()
         treatment = treatment_of(held.asked)
-        if self.is_open:
+        if self.is_open and not self._is_early(held):
             self._products[held.product] = None
             self._pass(held)
         elif self._is_of_another(held):
@@ -147,6 +149,15 @@ class Program:
         else:
             self.held.append(held)
             self._sorted = None
+
+    def _is_early(self, held: Held) -> bool:
+        """Whether one that parks writes before the first step: a loop that began before."""
+        return self.is_gathering and self.has_parked and not held.asked.reads
+
+    @property
+    def stands(self) -> bool:
+        """Whether it said that its loop is over, or waits in the middle of one for its turn."""
+        return bool(self.parked) or (self.has_parked and bool(self.writes))
 
     def _is_of_another(self, held: Held) -> bool:
         return self.is_alone and bool(self._products) and held.product not in self._products
@@ -249,17 +260,18 @@ class Program:
     def enter(self, *, is_alone: bool) -> None:
         """A scenario calls it; whoever speaks in its name until `close` is part of it."""
         self.is_alone, self.fault, self.allowance = is_alone, "", 0
+        self.is_gathering = True
         self._products = {feed.product: None for feed in self.feeds}
 
     def close(self) -> None:
         """From now on it moves in turns only."""
-        self.is_open = False
+        self.is_open = self.is_gathering = False
         for feed in self.feeds:
             feed.is_open = False
 
     def release(self, too_late: Reply) -> None:
         """The scenario is over: nothing is held any more, and late writes change nothing."""
-        self.sees_pods_in_turn = False
+        self.sees_pods_in_turn = self.is_gathering = False
         self.is_open, self.may_read, self.wake, self._sorted = True, False, None, None
         for held in self._taken(self.held) + self._taken(self.parkings):
             if held.asked.reads:
@@ -270,6 +282,10 @@ class Program:
         for feed in self.feeds:
             feed.is_open = True
             feed.release(feed.pull())
+
+    @property
+    def has_failed(self) -> bool:
+        return bool(self.fault or self.last_words)
 
     def check(self) -> None:
         """Raise what has gone wrong with it."""

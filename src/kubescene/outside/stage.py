@@ -9,7 +9,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 from kubescene.actors import ENGINE, Actor, Role
-from kubescene.api.records.changes import Decoder
+from kubescene.api.kinds import BOOKKEEPING
+from kubescene.api.records.changes import Change, Decoder
 from kubescene.api.scheme import GroupResource
 from kubescene.client import Reader
 from kubescene.clock import MILLISECOND, SECOND, Clock, WallClock
@@ -31,7 +32,7 @@ from kubescene.outside.turns.turn import Turn
 from kubescene.outside.waiters import NO_OTHERS, waiter_of
 from kubescene.scenario.outside import OutsideController, OutsideKind, OutsideStatus
 from kubescene.scenario.outsiders import too_late
-from kubescene.store import Store
+from kubescene.store import Store, Subscription
 
 QUIET_AT_FIRST = 500 * MILLISECOND
 """A program that has asked nothing for so long knows what it wants to know."""
@@ -80,9 +81,29 @@ class Followed:
 
     program: Program
     store: Store
+    news: "News"
 
     def changed_since(self, revision: int) -> bool:
+        if not self.program.feeds:
+            return self.news.revision > revision  # it only lists: anything may be news
         return any(self.store.newest(each.resource) > revision for each in self.program.feeds)
+
+
+class News:
+    """What has changed, for a program that only lists: it hears of nothing by itself."""
+
+    def __init__(self, program: Program, slot: Slot) -> None:
+        self.revision = 0
+        """Of the newest change of anything but bookkeeping."""
+        self._program = program
+        self._slot = slot
+
+    def __call__(self, change: Change) -> None:
+        if change.record.resource in BOOKKEEPING:
+            return
+        self.revision = change.revision
+        if not self._program.feeds:
+            self._slot.wake()
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +129,7 @@ class OutsideStage:
         """Programs whose requests go by turns. Any thread may look."""
         self._strangers: dict[str, Program] = {}
         self._attempts: OutsideAttempts | None = None
+        self._news: list[Subscription] = []
         self._vouched: set[str] = set()
         self.waiters = NO_OTHERS
         """Classes of waiters that were brought along, by name."""
@@ -144,12 +166,18 @@ class OutsideStage:
     def park(self, program: Program, held: Held) -> None:
         """A program says that its loop is over; where no scenario runs, it may go on at once.
 
-        One that is not called by the scenario which runs waits until that is over.
+        One that is called waits for its turn, before the first step as well, unless it only says
+        that it will park and has yet to begin; one that is not called waits until the scenario is
+        over.
         """
+        has_begun = program.has_parked or bool(program.feeds)
         program.park(held)
-        if program.name not in self._called and self.is_playing():
+        if program.name in self._called:
+            if program.is_gathering and not has_begun:
+                program.unpark()
+        elif self.is_playing():
             self._strangers[program.name] = program
-        elif program.is_open:
+        else:
             program.unpark()
 
     # -- the supervisor --------------------------------------------------------------------------
@@ -187,12 +215,16 @@ class OutsideStage:
         world = ServedWorld(self._cluster, self._clock)
         waiter = waiter_of(declared, self.waiters) if declared.waiter is not None else None
         turn = TURNS[declared.kind](program, declared, world, waiter)
-        slot.controller, slot.watcher = turn, Followed(program, self._cluster.store)  # type: ignore[assignment]
+        news = News(program, slot)
+        slot.controller = turn
+        slot.watcher = Followed(program, self._cluster.store, news)  # type: ignore[assignment]
         quiet = QUIET_BAG_AT_FIRST if declared.kind is OutsideKind.BAG else QUIET_AT_FIRST
         arrival = Idleness(program, self._clock, quiet, linger=quiet)
         arrival.begin()
         deadline = self._clock.now() + declared.attach_timeout_ns
         self._called[declared.name] = Called(program, declared, turn, arrival, deadline)
+        if declared.kind is OutsideKind.OPERATOR:
+            self._news.append(self._cluster.store.subscribe(news, goes_with_fork=False))
         self.called = {name: each.program for name, each in self._called.items()}
         self.since = self.since or self._clock.now()
         return slot
@@ -215,6 +247,8 @@ class OutsideStage:
     def _is_there(self, called: Called) -> bool:
         program = called.program
         program.check()
+        if called.declared.kind is OutsideKind.OPERATOR and program.stands:
+            return True
         watches = program.feeds_of(PODS) if called.declared.kind is OutsideKind.SCHEDULER else None
         if any(program.feeds if watches is None else watches) and called.arrival.is_reached():
             return True
@@ -224,6 +258,8 @@ class OutsideStage:
 
     def leave(self, scenario: str) -> None:
         called, self._called, self.called = self._called, {}, {}
+        while self._news:
+            self._news.pop().cancel()
         strangers, self._strangers = self._strangers, {}
         self.since = 0
         if self._attempts is not None:
@@ -246,7 +282,12 @@ class OutsideStage:
     def statuses(self) -> tuple[OutsideStatus, ...]:
         """By what it was judged that each had nothing left to do."""
         return tuple(
-            judged(each.declared, each.turn.judged_by, settings_known=name in self._vouched)
+            judged(
+                each.declared,
+                each.turn.judged_by,
+                settings_known=name in self._vouched,
+                failed=each.turn.gave_up or each.program.has_failed,
+            )
             for name, each in self._called.items()
         )
 
@@ -257,10 +298,15 @@ def nobody_plays() -> bool:
 
 def late(called: Called) -> str:
     waited = called.declared.attach_timeout_ns // SECOND
-    name, seen = called.program.name, len(called.program.feeds)
-    what = "it never came to a stand" if seen else "nobody watches anything in its name"
+    name = called.program.name
+    if called.program.feeds:
+        return (
+            f"after {waited} s it never came to a stand: it was still asking. Have it park at the "
+            "end of its loop (docs/guides/outside-go.md), or raise its attachTimeout in "
+            "spec.controllers.outside"
+        )
     return (
-        f"after {waited} s {what}: start the program with a kubeconfig whose server URL ends in "
-        f"/as/{name} (kubescene kubeconfig --as {name}), or with "
-        f'kubescene run --outside {name}="command"'
+        f"after {waited} s nobody watches anything in its name, or parks: start the program with a "
+        f"kubeconfig whose server URL ends in /as/{name} (kubescene kubeconfig --as {name}), or "
+        f'with kubescene run --outside {name}="command"'
     )

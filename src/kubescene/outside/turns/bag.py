@@ -48,6 +48,7 @@ class BagTurn(Turn):
     def _round(self) -> Progress:
         self._check_rounds()
         self._program.give_all()
+        self._program.unpark()
         real, quiet = self._world.real_clock, MANY_WORKERS
         if self._idle is None or self._lingering is None:
             self._idle = Idleness(self._program, real, quiet)

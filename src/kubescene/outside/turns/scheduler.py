@@ -97,6 +97,7 @@ class SchedulerTurn(Turn):
 
     def _parking_first(self) -> Progress:
         """What it says meanwhile is about a world that is gone: it is told so."""
+        self._program.unpark()
         for held in self._program.writes:
             self._program.let_in(held)
         if self._program.passed or not self._feed.has_come():
@@ -269,6 +270,7 @@ class SchedulerTurn(Turn):
         return self._go(self._parking_again, "it had not come to a stand (its park pod)")
 
     def _parking_again(self) -> Progress:
+        self._program.unpark()
         self._wanted.let_failures_in()
         if self._program.passed or not self._feed.has_come():
             return self._release() if self._is_stuck() else WAITING

@@ -65,6 +65,8 @@ class Turn:
         self._deadline = 0
         self._asked_at = -1
         self._answer = False
+        self.gave_up = False
+        """Whether it was waited for in vain: that depends on the machine."""
 
     @property
     def judged_by(self) -> tuple[str, ...]:
@@ -109,6 +111,7 @@ class Turn:
 
     def _give_up(self) -> NoReturn:
         waited = self._declared.timeout_ns // SECOND
+        self.gave_up = True
         raise ScenarioError(
             f"after {waited} s {self._expects}{self._unmet()}; raise its timeout in "
             "spec.controllers.outside if it needs longer",
