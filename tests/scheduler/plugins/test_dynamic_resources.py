@@ -183,6 +183,17 @@ def test_devices_run_out_and_come_back(stage: Devices) -> None:
     assert stage.devices_of("two") == ["gpu-0"]
 
 
+def test_devices_of_a_deleted_claim_are_free_again(stage: Devices) -> None:
+    stage.nodes("a")
+    stage.create(slice_on("a", "gpu-0"), claim("old"), claim("new"))
+    held = {"request": "r", "driver": DRIVER, "pool": "a", "device": "gpu-0"}
+    stage.write_status("old", allocation={"devices": {"results": [held]}})
+    assert stage.place(pod("p", "new")) == ["p:"]
+    stage.client.delete(ObjectRef(CLAIM, "old", "default"))
+    assert sorted(stage.place(pod("q", "new"))) == ["p:a", "q:a"]
+    assert stage.devices_of("new") == ["gpu-0"]
+
+
 def test_a_slice_that_comes_or_goes_is_seen_at_once(stage: Devices) -> None:
     stage.nodes("a", "b")
     stage.create(slice_on("a", "gpu-0"), claim("one"), claim("two"))
