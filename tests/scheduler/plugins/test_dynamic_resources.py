@@ -358,6 +358,12 @@ def test_a_device_that_fails_ends_the_wait(waiting: Devices) -> None:
     assert waiting.users_of("c") == []
 
 
+def test_a_claim_that_loses_its_allocation_meanwhile_is_not_ready(waiting: Devices) -> None:
+    waiting.write_status("c", allocation=None, devices=None)
+    waiting.pass_time(5 * SECOND)
+    assert [each.node for each in waiting.work() if each.node] == []
+
+
 def test_devices_have_ten_minutes(waiting: Devices) -> None:
     waiting.pass_time(10 * MINUTE - SECOND)
     assert waiting.work() == []
