@@ -136,10 +136,10 @@ def test_an_interruption_stops_the_run_and_a_second_one_the_program() -> None:
 
 def test_bad_input_leaves_an_earlier_run_as_it_was(tmp_path: Path) -> None:
     out, none = tmp_path / "out", tmp_path / "none"
-    assert kubescene(str(STEP), "--out", str(out)).returncode == 0
+    assert traffic_run(str(STEP), "--out", str(out)).returncode == 0
     before = {each.name: each.read_bytes() for each in out.iterdir()}
     wrong = ("--set", "spec.replicas.initial=many")
-    assert kubescene(str(STEP), *wrong, "--out", str(out)).returncode == 2
+    assert traffic_run(str(STEP), *wrong, "--out", str(out)).returncode == 2
     assert {each.name: each.read_bytes() for each in out.iterdir()} == before
-    assert kubescene(str(STEP), *wrong, "--out", str(none)).returncode == 2
+    assert traffic_run(str(STEP), *wrong, "--out", str(none)).returncode == 2
     assert not none.exists()

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from http.client import HTTPConnection
-from threading import Event, Thread
+from threading import Event, Thread, current_thread
 from typing import Any, TypeAlias
 
 import pytest
@@ -21,9 +21,11 @@ from apiserver.http import CONFIG_MAPS, Http, config_map
 from kubescene.actors import Actor
 from kubescene.api.builtin import builtin_scheme
 from kubescene.api.scheme import GroupVersionKind, ResourceType
+from kubescene.apiserver import bodies
 from kubescene.apiserver.engine_thread import EngineStoppedError, EngineThread
 from kubescene.apiserver.kubernetes import watches as streaming
 from kubescene.apiserver.kubernetes.discovery import Discovery
+from kubescene.apiserver.kubernetes.field_validation import FieldValidation
 from kubescene.apiserver.server import Server
 from kubescene.client.interfaces import ObjectRef
 from kubescene.clock import WallClock
@@ -467,3 +469,23 @@ async def abandoned_watch(server: Server, *, cancel: bool) -> list[dict[str, Any
     busy.set()
     await asyncio.gather(task, return_exceptions=True)
     return sent
+
+
+def test_a_large_body_is_read_beside_the_event_loop(
+    server: Server, http: Http, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Others are answered meanwhile; a small one is not worth another thread."""
+    readers: dict[str, str] = {}
+    check = FieldValidation.check
+
+    def noted(self: FieldValidation, obj: Any, *arguments: Any) -> None:
+        readers[obj["metadata"]["name"]] = current_thread().name
+        check(self, obj, *arguments)
+
+    monkeypatch.setattr(FieldValidation, "check", noted)
+    path = "/api/v1/namespaces/default/configmaps"
+    for name, size in (("small", 10), ("large", bodies.LARGE)):
+        document = {"metadata": {"name": name}, "data": {"a": "b" * size}}
+        assert http.post(path, document).status == 201
+    assert readers["small"] == "kubescene-http"
+    assert readers["large"] != "kubescene-http"

@@ -16,8 +16,8 @@ import yaml
 
 from kubescene.actors import Actor
 from kubescene.api.kinds import NAMESPACE
-from kubescene.apiserver import app
 from kubescene.apiserver.engine_thread import Nobody
+from kubescene.apiserver.kubernetes import resources
 from kubescene.apiserver.server import Server
 from kubescene.client import ObjectRef
 from kubescene.client.http import Endpoint, HttpClient, read_kubeconfig
@@ -64,7 +64,7 @@ class OwnServer:
     """Our own, without an engine of its own: whoever asks may write the status of Scenarios."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(app, "check_status_writer", lambda target: None)
+        monkeypatch.setattr(resources, "check_status_writer", lambda target: None)
         self._server = Server(port=0, controllers=False)
         monkeypatch.setattr(self._server.engine, "_director", Nobody())
         self._server.start()

@@ -9,7 +9,7 @@ that asks for some is refused rather than carried out as somebody else.
 Who may do what an `Authorizer` says, to every request before it is carried out, and to reviews.
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Protocol
 from urllib.parse import unquote
@@ -37,21 +37,24 @@ def identify(path: str, raw_path: bytes) -> tuple[Actor, str]:
     return (actor_named(unquote(name)), unquote(slash + rest)) if name else (DEFAULT_ACTOR, path)
 
 
-def impersonated(actor: Actor, headers: Iterable[tuple[bytes, bytes]]) -> Actor:
+def impersonated(actor: Actor, headers: Sequence[tuple[bytes, bytes]]) -> Actor:
     """Whom ``actor`` speaks for; 400 if it asks for more than a name."""
-    asked = {name: value for name, value in headers if name.startswith(IMPERSONATION)}
-    if not asked:
+    for name, _ in headers:
+        if name.startswith(IMPERSONATION):
+            break
+    else:
         return actor
+    asked = {name: value for name, value in headers if name.startswith(IMPERSONATION)}
     more = sorted(name.decode("latin-1") for name in asked if name != b"impersonate-user")
     if more:
         raise BadRequestError(
             f"{', '.join(more)}: this server knows users by their names alone; "
             "impersonate a user without groups, uid or extra fields"
         )
-    name = asked[b"impersonate-user"].decode("latin-1")
-    if not name:
+    user = asked[b"impersonate-user"].decode("latin-1")
+    if not user:
         raise BadRequestError("Impersonate-User must name a user")
-    return actor_named(name)
+    return actor_named(user)
 
 
 class Attributes(Struct, frozen=True):

@@ -43,6 +43,7 @@ from kubescene.apiserver.responses import (
 )
 from kubescene.apiserver.simulator.park import ParkingPage
 from kubescene.apiserver.simulator.remedies import RemediesPage
+from kubescene.apiserver.simulator.runs import RunPages
 from kubescene.apiserver.simulator.scenarios import ScenarioPages
 from kubescene.apiserver.simulator.scheduler_configuration import SchedulerConfigurationPage
 from kubescene.apiserver.simulator.timelines import TimelineStreams
@@ -78,6 +79,7 @@ class ApiServer:
         self.registry.track_fields = True
         self.origins = origins or Origins()
         self.authorizer = authorizer or AllowAll()
+        self._is_open = isinstance(self.authorizer, AllowAll)
         self.stage = stage or OutsideStage(cluster)
         self.turnstile = Turnstile(engine, self.stage, max_body)
         self.renderer = Renderer(self.registry)
@@ -112,6 +114,7 @@ class ApiServer:
         if scenarios is not None:
             table.add(
                 *ScenarioPages(engine, scenarios, self.timelines).routes(),
+                *RunPages(engine, scenarios, self.traffic).routes(),
                 *ParkingPage(engine, scenarios, self.stage, self.turnstile).routes(),
                 refuse=takes("simulator"),
             )
@@ -179,7 +182,8 @@ class ApiServer:
         actor, request.path = identify(scope["path"], scope["raw_path"])
         request.actor = impersonated(actor, scope["headers"])
         entry = self.table.find(request)
-        self._authorize(request)
+        if not self._is_open:
+            self._authorize(request)
         if entry is None:
             return not_found_page()
         route = entry.route(request)
@@ -187,8 +191,10 @@ class ApiServer:
             self.origins.check_page(scope)
         if route.engine and self.engine.is_over:
             raise EngineStoppedError(SHUTTING_DOWN)
-        if (answer := await self.turnstile.admit(request)) is not None:
-            return answer
+        if self.turnstile.is_set:
+            answer = await self.turnstile.admit(request)
+            if answer is not None:
+                return answer
         return await route.handler(request)
 
     def _authorize(self, request: Request) -> None:

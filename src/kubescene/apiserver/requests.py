@@ -133,6 +133,11 @@ class Request:
         return self._body
 
     @property
+    def size(self) -> int:
+        """Of the body, as far as it has been asked for."""
+        return len(self._body or b"")
+
+    @property
     def resource(self) -> "Target":
         """The target, for those who are asked only if there is one."""
         assert self.target is not None

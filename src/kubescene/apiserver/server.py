@@ -29,6 +29,7 @@ from kubescene.cluster import Cluster, ClusterOptions
 from kubescene.garbage import serving, tidy
 from kubescene.live import LiveScenarios
 from kubescene.outside.stage import OutsideStage
+from kubescene.runs.catalogue import Runs
 from kubescene.scenario.phases import ResultsStrategy
 from kubescene.struct_types import build_all
 
@@ -151,8 +152,13 @@ class Server:
             # A scenario may have the world's clock for itself; the server goes on meanwhile.
             clocks.server = WallClock()
         self.stage = OutsideStage(self.cluster)
+        folder = None if traffic is None else traffic.folder
         self.scenarios = LiveScenarios(
-            self.cluster, results, allow_extenders=allow_extenders, stage=self.stage
+            self.cluster,
+            results,
+            allow_extenders=allow_extenders,
+            stage=self.stage,
+            catalogue=None if folder is None else Runs(folder),
         )
         self.stage.is_playing = self.scenarios.is_playing
         self.engine = EngineThread(self.cluster, controllers=controllers, director=self.scenarios)
@@ -191,6 +197,7 @@ class Server:
             self._uvicorn.warming.join()
             self.app.traffic.close()
             self._stop_engine()
+            self.scenarios.close()
             self._socket.close()
 
     def _stop_engine(self) -> None:

@@ -106,9 +106,10 @@ class Table:
     def find(self, request: Request) -> Entry | None:
         """The rows for a path; what the path names is noted in the request."""
         path = request.path
-        if path.startswith(("/api/", "/apis/")) and (target := self._resolve(path)) is not None:
-            request.target = target
-            return self._entries[pattern_of(target)]
+        if path.startswith(("/api/", "/apis/")):
+            target = request.target = self._resolve(path)
+            if target is not None:
+                return self._entries[pattern_of(target)]
         entry = self._entries.get(path)
         if entry is not None and "{" not in path:
             return entry

@@ -45,13 +45,17 @@ class Turnstile:
             if not future.done():
                 future.set_exception(EngineStoppedError(SHUTTING_DOWN))
 
+    @property
+    def is_set(self) -> bool:
+        """Whether a scenario has called anybody who would have to wait."""
+        return bool(self._stage.called)
+
     async def admit(self, request: Request) -> Response | None:
         """Wait for the turn of the program that speaks; an answer, if the gate has one itself.
 
         Only what is asked of resources waits, and only of those whom a scenario has called.
         """
-        called, target = self._stage.called, request.target
-        program = called.get(request.actor.name) if called else None
+        program, target = self._stage.called.get(request.actor.name), request.target
         if program is None or target is None:
             return None
         return await self._admit(program, target, request)

@@ -18,6 +18,7 @@ from kubescene.cli.outside import outside_commands
 from kubescene.cli.report.command import report
 from kubescene.cli.results.command import results
 from kubescene.cli.run.command import run
+from kubescene.cli.runs import runs
 from kubescene.cli.schema import schema
 from kubescene.cli.serve import serve
 from kubescene.cli.traffic.command import traffic
@@ -69,6 +70,7 @@ app.command()(controller)
 app.command()(kubeconfig)
 app.add_typer(bench)
 app.add_typer(traffic)
+app.add_typer(runs)
 app.add_typer(autoscaler)
 app.add_typer(outside_commands)
 

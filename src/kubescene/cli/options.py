@@ -19,6 +19,14 @@ AutoscalerProcesses: TypeAlias = Annotated[
 Controllers: TypeAlias = Annotated[
     list[str] | None, typer.Option(help="A controller of yours, as module:Class. May be repeated.")
 ]
+DataDir: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR",
+        envvar="KUBESCENE_DATA_DIR",
+        help="The directory that keeps runs by their ids.",
+    ),
+]
 FeatureGates: TypeAlias = Annotated[
     str,
     typer.Option(
@@ -51,7 +59,10 @@ Results: TypeAlias = Annotated[
     ),
 ]
 RunArgument: TypeAlias = Annotated[
-    str | None, typer.Argument(metavar="[RUN]", help="The --out directory of a run.")
+    str | None,
+    typer.Argument(
+        metavar="[RUN]", help="The --out directory of a run, DIR#ID or an ID of a data directory."
+    ),
 ]
 ScenarioName: TypeAlias = Annotated[
     str, typer.Option(help="With --server: which scenario, if there are several.")

@@ -1,19 +1,26 @@
 """Where a command finds a run: in a directory, or at a server that has played a scenario.
 
 A server's run is ``--server URL [--scenario NAME]``, or ``URL`` or ``URL#NAME`` in the place of a
-directory, as for the two runs of a comparison. It is fetched and read like one of our own.
+directory, as for the two runs of a comparison. It is fetched and read like one of our own. A run of
+a data directory (`runs.catalogue`) is named by its id: ``DIR#scenario-3``.
 """
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kubescene.errors import ConfigurationError
 from kubescene.results.sources import RunSource, open_run
 
+if TYPE_CHECKING:
+    from kubescene.runs.catalogue import Runs
+
 SCHEMES = ("http://", "https://")
+DATA_DIR = "KUBESCENE_DATA_DIR"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +48,29 @@ def origin_of(run: str | None, server: str | None = None, scenario: str = "") ->
         raise ConfigurationError("name either a run directory or --server URL")
     if run is not None and scenario:
         raise ConfigurationError("--scenario goes with --server: a run directory holds one run")
-    return Origin(run=None if run is None else Path(run), server=server or "", scenario=scenario)
+    path = None if run is None else directory_named(run)
+    return Origin(run=path, server=server or "", scenario=scenario)
+
+
+def directory_named(run: str) -> Path:
+    """A directory, or that of an id: ``DIR#ID``, or ``ID`` in the data directory of this shell."""
+    found = None if Path(run).exists() else catalogued(run)
+    if found is None:
+        return Path(run)
+    runs, id = found
+    if runs.get(id).kind == "traffic":
+        raise ConfigurationError(f"{id} is a traffic run: kubescene traffic report {run}")
+    return runs.path(id)
+
+
+def catalogued(run: str) -> "tuple[Runs, str] | None":
+    """The catalogue that a text names, and the id; None if it is a path."""
+    # Those who name a directory need no catalogue.
+    from kubescene.runs.catalogue import is_id, runs_in
+
+    folder, mark, id = run.rpartition("#")
+    data = folder if mark else os.environ.get(DATA_DIR, "")
+    return (runs_in(Path(data)), id) if data and is_id(id) else None
 
 
 @contextmanager

@@ -48,7 +48,12 @@ Controllers: TypeAlias = Annotated[
     bool, typer.Option(help="Run the scheduler, the kubelet and the controllers.")
 ]
 DataDir: TypeAlias = Annotated[
-    Path | None, typer.Option(metavar="DIR", help="Keep traffic runs here; otherwise in memory.")
+    Path | None,
+    typer.Option(
+        metavar="DIR",
+        envvar="KUBESCENE_DATA_DIR",
+        help="Keep the runs of scenarios and traffic here; otherwise in memory.",
+    ),
 ]
 Host: TypeAlias = Annotated[str, typer.Option(help="Address to listen on.")]
 MaxBody: TypeAlias = Annotated[

@@ -1,32 +1,83 @@
-"""The scenarios that are over: the newest with all their records, the older ones as objects only.
+"""The runs of a served world: where they are kept, and which are at hand.
 
-A record of a run (its facts, every explanation) is much larger than the Scenario that people see,
-and a server may play for weeks. The Scenario keeps its timeline, packed; the rest is dropped, and
-who asks for it is told.
+With a catalogue every run is written there when it has ended, in the background, and stays until
+somebody deletes it, also over a restart of the server. The newest runs are at hand with all their
+records; without a catalogue they are all that there is. A record of a run (its facts, every
+explanation) is much larger than the Scenario that people see, and a server may play for weeks: of
+older ones the Scenario keeps its timeline, packed, and who asks for the rest is told where it is.
 """
 
+import logging
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from itertools import count
 
-from kubescene.errors import ExpiredError
+from kubescene.clock import WallClock, format_time
+from kubescene.errors import ExpiredError, NotFoundError, RunStoreError
 from kubescene.live.runs import LiveRun
+from kubescene.results.output import (
+    EXPLANATIONS_FILE,
+    RESULT_FILE,
+    SUMMARY_FILE,
+    TIMELINE_FILE,
+    scenario_yaml,
+    summary_file,
+    write_results,
+)
+from kubescene.runs.catalogue import FAILED, RUNNING, Kind, RunEntry, Runs
+from kubescene.scenario.phases import ScenarioPhase
+from kubescene.types import JsonObject
+from kubescene.version import __version__
 
 MOST_RUNS = 20
 MOST_FACTS = 500_000
+CUT_SHORT = "the server ended before the run did"
+_log = logging.getLogger(__name__)
 
 
 class FinishedRuns:
-    """Runs by the uid of their Scenario, the oldest first."""
+    """Runs by the uid of their Scenario, the oldest first. For the engine thread."""
 
-    def __init__(self, most_runs: int = MOST_RUNS, most_facts: int = MOST_FACTS) -> None:
+    def __init__(
+        self,
+        catalogue: Runs | None = None,
+        *,
+        most_runs: int = MOST_RUNS,
+        most_facts: int = MOST_FACTS,
+    ) -> None:
+        self.catalogue = catalogue
         self.most_runs = most_runs
         self.most_facts = most_facts
+        self._numbers = count(1)
         self._runs: dict[str, LiveRun] = {}
-        self._dropped: dict[str, str] = {}
-        """The names of those that are dropped, as long as their Scenarios exist."""
-        self._packing: ThreadPoolExecutor | None = None
+        self._dropped: dict[str, tuple[str, str]] = {}
+        """Name and id of those that are dropped, as long as their Scenarios exist."""
+        self._background: ThreadPoolExecutor | None = None
+
+    def begin(self, run: LiveRun) -> None:
+        """A scenario is about to be played: the run gets its id."""
+        run.created = format_time(WallClock().now())
+        if self.catalogue is None:
+            run.id = f"{Kind.SCENARIO}-{next(self._numbers)}"
+            return
+        try:
+            run.id = self.catalogue.begin(run.name)
+        except RunStoreError as error:
+            _log.error("the run of scenario %s is not kept: %s", run.name, error)
+
+    def end(self, run: LiveRun) -> None:
+        """It is over: keep it. One whose input was bad has played nothing."""
+        run.finished = format_time(WallClock().now())
+        if self.catalogue is None or not run.id:
+            return
+        if run.engine.bad_input:
+            self._later(partial(self.catalogue.discard, run.id))
+        else:
+            self._later(partial(save, self.catalogue, run, run.result()))
 
     def add(self, run: LiveRun) -> None:
-        """Keep a run that has ended; the oldest ones have to go for it."""
+        """Have a run at hand that has ended; the oldest ones have to go for it."""
         self._runs[run.uid] = run
         while len(self._runs) > 1 and self._is_too_much():
             self._drop(next(iter(self._runs)))
@@ -36,17 +87,35 @@ class FinishedRuns:
         self._runs.pop(uid, None)
         self._dropped.pop(uid, None)
 
+    def drop(self, id: str) -> None:
+        """Somebody has deleted the run: nothing of it is at hand any more."""
+        for uid in [uid for uid, run in self._runs.items() if run.id == id]:
+            self._drop(uid)
+
     def named(self, name: str) -> LiveRun | None:
         """The run of the Scenario of that name; 410 if it was dropped, None if there was none."""
         found = next((run for run in self._runs.values() if run.name == name), None)
-        if found is None and name in self._dropped.values():
+        dropped = next((id for each, id in self._dropped.values() if each == name), None)
+        if found is None and dropped is not None:
+            kept = f"; run {dropped} has them" if self.catalogue is not None and dropped else ""
             raise ExpiredError(
                 f'the records of scenario "{name}" were dropped: this server keeps those of the '
                 f"newest {self.most_runs} scenarios, fewer if they are large; its timeline is "
-                "still in its status",
+                f"still in its status{kept}",
                 name=name,
             )
         return found
+
+    def at_hand(self) -> list[LiveRun]:
+        """Those with all their records."""
+        return list(self._runs.values())
+
+    def close(self, current: LiveRun | None = None) -> None:
+        """Returns when everything is written; a run that is under way was cut short."""
+        if current is not None and self.catalogue is not None and current.id:
+            self._later(partial(self.catalogue.end, current.id, FAILED, CUT_SHORT))
+        if self._background is not None:
+            self._background.shutdown()
 
     def __contains__(self, uid: str) -> bool:
         return uid in self._runs or uid in self._dropped
@@ -57,7 +126,61 @@ class FinishedRuns:
 
     def _drop(self, uid: str) -> None:
         run = self._runs.pop(uid)
-        self._dropped[uid] = run.name
-        # Seconds, if it is a large one: not on the thread that owns the world.
-        self._packing = self._packing or ThreadPoolExecutor(1, "packing")
-        self._packing.submit(run.pack)
+        self._dropped[uid] = run.name, run.id
+        self._later(run.pack)
+
+    def _later(self, work: Callable[[], object]) -> None:
+        """Seconds, if it is a large run: not on the thread that owns the world."""
+        self._background = self._background or ThreadPoolExecutor(1, "kubescene-runs")
+        self._background.submit(logged, work)
+
+
+def logged(work: Callable[[], object]) -> None:
+    """In the background nobody would hear of an error."""
+    try:
+        work()
+    except Exception as error:
+        _log.error("a run could not be kept: %s", error)
+
+
+def save(catalogue: Runs, run: LiveRun, result: JsonObject) -> None:
+    """The files of a run of its own, and then how it ended."""
+    write_results(
+        catalogue.path(run.id),
+        result,
+        timeline=run.timeline_file(),
+        explanations=run.explanations_file(),
+        summary=summary_file(run.summary()),
+    )
+    phase = run.phase if run.phase.is_final else ScenarioPhase.FAILED
+    catalogue.end(run.id, phase, run.scenario.message, run.seed)
+
+
+def entry_of(run: LiveRun) -> RunEntry:
+    """A run that is at hand, as the catalogue would list it."""
+    return RunEntry(
+        id=run.id,
+        kind=Kind.SCENARIO,
+        name=run.name,
+        phase=str(run.phase) if run.finished else RUNNING,
+        message=run.scenario.message,
+        created=run.created,
+        finished=run.finished,
+        version=__version__,
+        seed=run.seed,
+    )
+
+
+def files_of(run: LiveRun) -> Iterator[tuple[str, Callable[[], bytes]]]:
+    """What a run of its own would have written, made when somebody wants it."""
+    yield EXPLANATIONS_FILE, run.explanations_file
+    yield RESULT_FILE, lambda: b"".join(scenario_yaml(run.result(), None))
+    yield SUMMARY_FILE, lambda: summary_file(run.summary())
+    yield TIMELINE_FILE, run.timeline_file
+
+
+def found_among(runs: list[LiveRun], id: str) -> LiveRun:
+    for run in runs:
+        if run.id == id:
+            return run
+    raise NotFoundError(f"there is no run {id!r} at this server", name=id, kind="runs")

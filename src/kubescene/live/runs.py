@@ -55,6 +55,10 @@ class LiveRun:
         self.sink = self._staged.sink
         self.log = self._staged.log
         self.engine = self._staged.engine
+        self.id = ""
+        """In the catalogue of runs; empty if it is in none."""
+        self.created = self.finished = ""
+        """By the machine's clock."""
 
     @property
     def name(self) -> str:
@@ -63,6 +67,10 @@ class LiveRun:
     @property
     def uid(self) -> str:
         return self.scenario.uid
+
+    @property
+    def seed(self) -> int:
+        return self._staged.options.seed
 
     @property
     def phase(self) -> ScenarioPhase:

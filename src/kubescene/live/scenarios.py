@@ -26,6 +26,7 @@ from kubescene.live.edits import ScenarioEdits, as_phase
 from kubescene.live.finished import FinishedRuns
 from kubescene.live.runs import LiveRun, RunFactory, StoreRunFactory
 from kubescene.registry.custom_resources import DEFINITIONS
+from kubescene.runs.catalogue import Runs
 from kubescene.scenario.edits import UNDER_WAY
 from kubescene.scenario.engine import Moment
 from kubescene.scenario.fields.definition import DEFINITION, SCENARIOS, scenario_definition
@@ -52,6 +53,7 @@ class LiveScenarios:
         *,
         allow_extenders: bool = False,
         factory: RunFactory | None = None,
+        catalogue: Runs | None = None,
         stage: Stage | None = None,
     ) -> None:
         self._cluster = cluster
@@ -59,7 +61,7 @@ class LiveScenarios:
         self._allow_extenders = allow_extenders
         self._tracks_fields = False
         self._current: LiveRun | None = None
-        self.finished = FinishedRuns()
+        self.finished = FinishedRuns(catalogue)
         self._changed = True
         self._told = False
         self._is_gone = False
@@ -141,6 +143,7 @@ class LiveScenarios:
         if self._current is not None or (record := next(self._waiting(), None)) is None:
             return None
         run = self._current = self._factory.run(record)
+        self.finished.begin(run)
         self._is_gone = False
         return self._play(run)
 
@@ -196,6 +199,7 @@ class LiveScenarios:
 
     def _end(self, run: LiveRun) -> None:
         run.detach()
+        self.finished.end(run)
         if run.scenario.exists:
             self.finished.add(run)
         self._cluster.registry.track_fields = self._tracks_fields
@@ -204,6 +208,10 @@ class LiveScenarios:
         self._current = None
         self._left_at = self._cluster.revision
         self._news()
+
+    def close(self) -> None:
+        """The server ends; returns when all that has ended is kept."""
+        self.finished.close(self._current)
 
     def is_playing(self) -> bool:
         """Whether a scenario is under way, be it paused."""

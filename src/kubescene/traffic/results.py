@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from enum import StrEnum
 from functools import cached_property
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -104,11 +105,19 @@ class TrafficResult:
         out = Path(folder)
         out.mkdir(parents=True, exist_ok=True)
         (out / SUMMARY_FILE).unlink(missing_ok=True)
-        (out / RUN_FILE).write_text(dump_yaml(to_object(self.run)), encoding="utf-8")
-        with (out / REQUESTS_FILE).open("wb") as file:
-            np.save(file, self.requests.rows(), allow_pickle=False)
-        (out / STORY_FILE).write_bytes(self.story())
-        (out / SUMMARY_FILE).write_bytes(self.header(indent=2) + b"\n")
+        for name, data in self.files().items():
+            (out / name).write_bytes(data)
+
+    def files(self) -> dict[str, bytes]:
+        """What is saved, by the names of the files; the summary last."""
+        requests = BytesIO()
+        np.save(requests, self.requests.rows(), allow_pickle=False)
+        return {
+            RUN_FILE: dump_yaml(to_object(self.run)).encode(),
+            REQUESTS_FILE: requests.getvalue(),
+            STORY_FILE: self.story(),
+            SUMMARY_FILE: self.header(indent=2) + b"\n",
+        }
 
     def header(self, indent: int = 0) -> bytes:
         """Name, phase and measures as JSON."""

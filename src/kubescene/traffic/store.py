@@ -134,6 +134,14 @@ class RunStore:
                 (Phase.CANCELLED.value, message, id),
             )
 
+    def delete(self, id: int) -> None:
+        """Take it away; its number is not given again. Raises `NotFoundError`."""
+        with self._writing() as database:
+            gone = database.execute("DELETE FROM runs WHERE id = ?", (id,)).rowcount
+            self._held -= self._sizes.pop(id, 0)
+        if not gone:
+            raise self._missing(id)
+
     def runs(self, limit: int = 100, before: int | None = None) -> list[StoredRun]:
         """The newest runs, those with ids below ``before``."""
         with self._reading() as database:
@@ -181,8 +189,11 @@ class RunStore:
                 f"SELECT {columns} FROM runs WHERE id = ?", (id,)
             ).fetchone()
         if found is None:
-            raise NotFoundError(f"there is no run {id} in {self._name}", name=str(id), kind="runs")
+            raise self._missing(id)
         return found
+
+    def _missing(self, id: int) -> NotFoundError:
+        return NotFoundError(f"there is no run {id} in {self._name}", name=str(id), kind="runs")
 
     def _forget_oldest(self, database: sqlite3.Connection) -> None:
         """In memory, old runs make room for new ones; the newest stays in any case."""

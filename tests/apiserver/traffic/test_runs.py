@@ -16,9 +16,10 @@ import pytest
 from apiserver.http import PODS, Http
 from kubescene.apiserver.server import Server
 from kubescene.apiserver.traffic import runs as traffic_runs
-from kubescene.apiserver.traffic.pages import STORE_FILE, TrafficPages
+from kubescene.apiserver.traffic.pages import TrafficPages
 from kubescene.clock import SECOND
 from kubescene.errors import RunStoreError
+from kubescene.runs.catalogue import TRAFFIC_FILE
 from kubescene.traffic import TrafficResult, TrafficSpec, run
 from kubescene.traffic.runs import simulated
 from kubescene.traffic.skenario import replies
@@ -337,7 +338,7 @@ def test_the_series_of_a_kept_run_are_what_was_answered(client: Http) -> None:
 
 
 def test_a_run_that_has_not_ended_has_no_series(kept: Server, client: Http, tmp_path: Path) -> None:
-    store = RunStore(tmp_path / STORE_FILE)
+    store = RunStore(tmp_path / TRAFFIC_FILE)
     id = store.begin(run_requested(read_request(RAMP)))
     reply = client.get(f"/runs/{id}/series")
     assert (reply.status, "has no result: Running" in reply.message) == (409, True)
@@ -370,21 +371,21 @@ def test_a_store_that_others_hold_is_no_fault_of_the_client(
 ) -> None:
     monkeypatch.setattr("kubescene.traffic.store.PATIENCE_S", 0.1)
     assert client.post("/run", RAMP).status == 200
-    other = sqlite3.connect(tmp_path / STORE_FILE, isolation_level=None)
+    other = sqlite3.connect(tmp_path / TRAFFIC_FILE, isolation_level=None)
     other.execute("BEGIN EXCLUSIVE")
     refused = [client.post("/run", RAMP), client.get("/runs"), client.post("/runs/1/repeat", {})]
     other.execute("ROLLBACK")
     other.close()
     for reply in refused:
         assert (reply.status, reply.json["reason"]) == (500, "InternalError")
-        assert f"{STORE_FILE}: others have been writing for more than" in reply.message
+        assert f"{TRAFFIC_FILE}: others have been writing for more than" in reply.message
     assert client.post("/run", RAMP).status == 200
     assert [each["id"] for each in client.get("/runs").json["runs"]] == [2, 1]
 
 
 def test_in_a_file_a_run_is_kept_before_it_is_answered(client: Http, tmp_path: Path) -> None:
     assert client.post("/run", RAMP).status == 200
-    store = RunStore(tmp_path / STORE_FILE)
+    store = RunStore(tmp_path / TRAFFIC_FILE)
     assert (store.get(1).phase, store.result(1).requests.count) == ("Succeeded", 420)
     store.close()
 
@@ -447,11 +448,11 @@ def test_a_run_that_was_answered_and_cannot_be_kept_is_shown_as_failed(
 
 def test_a_damaged_store_is_no_fault_of_the_client(client: Http, tmp_path: Path) -> None:
     assert client.post("/run", RAMP).status == 200
-    with (tmp_path / STORE_FILE).open("r+b") as file:
+    with (tmp_path / TRAFFIC_FILE).open("r+b") as file:
         file.write(b"no database" * 1000)
     reply = client.post("/run", RAMP)
     assert reply.status == 500
-    assert f"{STORE_FILE}: the store of runs cannot be used: " in reply.message
+    assert f"{TRAFFIC_FILE}: the store of runs cannot be used: " in reply.message
     assert client.get("/healthz").status == 200
 
 
@@ -473,7 +474,7 @@ def begun(server: Server, body: Any) -> socket.socket:
 def test_10_2_14_a_client_that_leaves_ends_its_run(
     kept: Server, client: Http, tmp_path: Path
 ) -> None:
-    store = RunStore(tmp_path / STORE_FILE)
+    store = RunStore(tmp_path / TRAFFIC_FILE)
     connection = begun(kept, LONG)
     waiting(store, "Running")
     connection.close()
@@ -506,7 +507,7 @@ def test_a_server_that_ends_stops_every_run_within_a_movement(body: Any, tmp_pat
     server = Server(port=0, controllers=False, traffic=TrafficPages(tmp_path))
     server.start()
     connection = begun(server, asked)
-    store = RunStore(tmp_path / STORE_FILE)
+    store = RunStore(tmp_path / TRAFFIC_FILE)
     waiting(store, "Running")
     for _ in range(100):
         pause()
@@ -521,7 +522,7 @@ def test_a_server_that_ends_stops_every_run_within_a_movement(body: Any, tmp_pat
 def test_beyond_the_bound_runs_wait_outside_and_the_api_answers(
     kept: Server, client: Http, tmp_path: Path
 ) -> None:
-    store = RunStore(tmp_path / STORE_FILE)
+    store = RunStore(tmp_path / TRAFFIC_FILE)
     connection = begun(kept, LONG)
     waiting(store, "Running")
     refused = client.post("/run", RAMP)
@@ -553,7 +554,7 @@ def test_a_server_that_ends_does_not_wait_for_a_run(tmp_path: Path) -> None:
     server = Server(port=0, controllers=False, traffic=TrafficPages(tmp_path))
     server.start()
     connection = begun(server, LONG)
-    store = RunStore(tmp_path / STORE_FILE)
+    store = RunStore(tmp_path / TRAFFIC_FILE)
     waiting(store, "Running")
     server.stop()
     assert store.get(1).phase == "Cancelled"

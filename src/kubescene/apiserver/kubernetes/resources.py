@@ -1,7 +1,7 @@
 """Requests for objects of Kubernetes: which verb is asked, whether the kind has it, who answers."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 
 from kubescene.api.kinds import SCENARIO
@@ -89,7 +89,8 @@ class Resources:
     async def get(self, request: Request) -> Response:
         form, target = negotiate(request.header(b"accept")), request.resource
         check_verb("get", target.resource_type.verbs)
-        return await self._shown(target, request, form)
+        render, is_long = self._shown(target, request, form)
+        return await asyncio.to_thread(render) if is_long else render()
 
     async def update(self, request: Request) -> Response:
         form, target = negotiate(request.header(b"accept")), request.resource
@@ -112,19 +113,23 @@ class Resources:
         if self._subresources.is_special(target.subresource):
             return await self._subresources.serve(target, request)
         if verb == "get":
-            return await self._shown(target, request, form)
+            render, is_long = self._shown(target, request, form)
+            return await asyncio.to_thread(render) if is_long else render()
         check_status_writer(target)
         if verb == "update":
             return await self._verbs.update(target, request, form)
         return await self._verbs.patch(target, request, form)
 
-    async def _shown(self, target: Target, request: Request, form: Form) -> Response:
+    def _shown(
+        self, target: Target, request: Request, form: Form
+    ) -> tuple[Callable[[], Response], bool]:
+        """How to render an object, and whether others should be answered meanwhile."""
         record = self._verbs.registry.record(target.resource_type, target.namespace, target.name)
         include = request.query.get("includeObject", "")
         render = partial(
             self._renderer.object_response, record, target.resource_type, form, include=include
         )
-        return await asyncio.to_thread(render) if is_large(record) else render()
+        return render, is_large(record)
 
 
 SUBRESOURCE_VERBS = {"GET": "get", "PUT": "update", "PATCH": "patch", "POST": "create"}

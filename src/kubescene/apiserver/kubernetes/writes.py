@@ -166,6 +166,11 @@ class Writes:
     async def read_object(self, target: Target, request: Request) -> JsonObject:
         """The body as an object of the kind that the URL names."""
         body = await self.read_body(request)
+        if request.size > bodies.LARGE:
+            return await asyncio.to_thread(self._object_of, body, target, request)
+        return self._object_of(body, target, request)
+
+    def _object_of(self, body: bodies.Body, target: Target, request: Request) -> JsonObject:
         obj = check_kind(as_object(body.value), target.resource_type.gvk)
         if not isinstance(obj.get("metadata", {}), dict | None):
             raise BadRequestError("metadata must be an object")

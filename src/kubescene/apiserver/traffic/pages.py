@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 from kubescene.apiserver.requests import Request
 from kubescene.apiserver.responses import Response
 from kubescene.apiserver.table import Route
+from kubescene.runs.catalogue import TRAFFIC_FILE
 
 if TYPE_CHECKING:
     from kubescene.apiserver.traffic.runs import TrafficRuns
+    from kubescene.traffic.store import RunStore
 
 RUN, RUNS = "/run", "/runs"
-STORE_FILE = "traffic-runs.db"
 MOST_REQUESTS = 5_000_000
 """So many simulated requests a run over HTTP may expect, unless the server was told otherwise."""
 MOST_AT_ONCE = 2
@@ -35,7 +36,8 @@ class TrafficPages:
         most_requests: int = MOST_REQUESTS,
         at_once: int = MOST_AT_ONCE,
     ) -> None:
-        self.store_file = None if folder is None else folder / STORE_FILE
+        self.folder = folder
+        self.store_file = None if folder is None else folder / TRAFFIC_FILE
         self.autoscalers = tuple(autoscalers)
         self.commands = tuple(commands)
         self.most_requests = most_requests
@@ -71,6 +73,16 @@ class TrafficPages:
 
             self._runs = TrafficRuns(self)
         return self._runs
+
+    @property
+    def store(self) -> "RunStore | None":
+        """Where runs are kept, if any was asked for yet."""
+        return None if self._runs is None else self._runs.store
+
+    async def catch_up(self) -> None:
+        """Returns when all runs that were answered are kept."""
+        if self._runs is not None:
+            await self._runs.catch_up()
 
     def load(self) -> None:
         """Load what simulates, and try it: the first run need not wait for that."""

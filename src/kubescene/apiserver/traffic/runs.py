@@ -124,6 +124,10 @@ class TrafficRuns:
         shown = msgspec.to_builtins(found)
         return json_response({**shown, "run": to_object(configuration)})
 
+    async def catch_up(self) -> None:
+        """Short runs are written down in a row, after they were answered."""
+        await asyncio.get_running_loop().run_in_executor(self._readers, lambda: None)
+
     async def _reading(self, read: Callable[..., T], *arguments: object) -> T:
         loop = asyncio.get_running_loop()
         try:

@@ -29,7 +29,7 @@ Remedy: TypeAlias = Annotated[
     typer.Option("--remedy", help="Show what it would take to place it; plays --run again."),
 ]
 Run: TypeAlias = Annotated[
-    Path | None, typer.Option(metavar="DIR", help="The --out directory of a run.")
+    Path | None, typer.Option(metavar="DIR", help="The --out directory of a run, or DIR#ID.")
 ]
 SchedulerConfig: TypeAlias = Annotated[
     Path | None, typer.Option(metavar="FILE", help="With --remedy: that of the run.")
@@ -70,4 +70,7 @@ def explain(
         folder=folder,
     )
     question = Question(pod=pod_named(pod), node=node, attempt=attempt, remedy=remedy)
-    raise typer.Exit(answer(question, run, server or "", scenario, given))
+    from kubescene.cli.origins import directory_named
+
+    folder = None if run is None else directory_named(str(run))
+    raise typer.Exit(answer(question, folder, server or "", scenario, given))

@@ -225,17 +225,21 @@ def sweep(
 
 @traffic.command("report")
 def report(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="What --out of a run wrote.")],
+    folder: Annotated[
+        Path,
+        typer.Argument(metavar="RUN", help="The --out directory of a run, DIR#ID or an ID."),
+    ],
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The page (default: DIR/report.html).")
+        Path | None, typer.Option(metavar="FILE", help="The page (default: RUN/report.html).")
     ] = None,
 ) -> None:
     """Write report.html of a traffic run: one page that fetches nothing.
 
     Example: kubescene traffic report out/step
     """
+    from kubescene.cli.traffic.history import opened_run
     from kubescene.reports.html.traffic import write_traffic_report
-    from kubescene.traffic import TrafficResult
 
-    written = write_traffic_report(TrafficResult.load(folder), out or folder / "report.html")
+    place = folder if folder.is_dir() else Path()
+    written = write_traffic_report(opened_run(folder), out or place / "report.html")
     typer.echo(f"Wrote {written}")

@@ -54,6 +54,20 @@ def opened(path: Path, *, must_exist: bool = False) -> Iterator[RunStore]:
         store.close()
 
 
+def opened_run(run: Path) -> TrafficResult:
+    """A run in a directory, or one that a data directory has by its id."""
+    from kubescene.cli.origins import catalogued
+
+    found = None if run.is_dir() else catalogued(str(run))
+    if found is None:
+        return TrafficResult.load(run)
+    runs, id = found
+    result = runs.open(id)
+    if not isinstance(result, TrafficResult):
+        raise ConfigurationError(f"{id} is the run of a scenario: kubescene report {run}")
+    return result
+
+
 def table_of(runs: Sequence[StoredRun]) -> str:
     """One line for each."""
     rows = [["ID", "NAME", "CREATED", "SEED", "PHASE", "REPEATS", "REQUESTS", "FAILED", "P95"]]

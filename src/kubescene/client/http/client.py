@@ -136,6 +136,10 @@ class HttpClient:
         """What a path that is no resource answers."""
         return self._requests.read(path, _body, **query)
 
+    def delete_page(self, path: str) -> bytes:
+        """Take away what is at a path that is no resource."""
+        return self._ask(Request("DELETE", path), _body)
+
     def review(self, obj: JsonObject) -> JsonObject:
         """The answer to an object that nobody stores, such as a SelfSubjectReview."""
         api = self._api_of(obj)

@@ -1,0 +1,149 @@
+"""``/simulator/v1/runs``: the runs of scenarios and traffic that this server keeps.
+
+::
+
+    GET    /simulator/v1/runs                  the newest first (?kind=scenario|traffic, ?limit=)
+    GET    /simulator/v1/runs/ID               one, with the names of its files
+    GET    /simulator/v1/runs/ID/files/NAME    one of its files
+    DELETE /simulator/v1/runs/ID               take it away; 409 while it is under way
+
+With ``--data-dir`` they are those of its catalogue, also of earlier servers; without it, the newest
+that are in memory.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from typing import TypeVar
+
+import msgspec
+
+from kubescene.apiserver.engine_thread import EngineThread
+from kubescene.apiserver.requests import Request
+from kubescene.apiserver.responses import Response, json_response
+from kubescene.apiserver.simulator.worlds import PREFIX
+from kubescene.apiserver.table import Route
+from kubescene.apiserver.traffic.pages import TrafficPages
+from kubescene.errors import (
+    BadRequestError,
+    ConflictError,
+    InternalError,
+    NotFoundError,
+    TrafficError,
+)
+from kubescene.live import LiveRun, LiveScenarios
+from kubescene.live.finished import entry_of, files_of, found_among
+from kubescene.runs.catalogue import RUNNING, Kind, RunEntry, Runs
+
+PLACE = f"{PREFIX}runs"
+MOST_LISTED = 1000
+TYPES = {
+    ".json": "application/json",
+    ".jsonl": "application/jsonl",
+    ".yaml": "application/yaml",
+    ".html": "text/html; charset=utf-8",
+}
+OTHER = "application/octet-stream"
+T = TypeVar("T")
+
+
+class RunPages:
+    """Answers for what is below `PLACE`. Nothing of it is done on the event loop."""
+
+    def __init__(
+        self, engine: EngineThread, scenarios: LiveScenarios, traffic: TrafficPages
+    ) -> None:
+        self._engine = engine
+        self._scenarios = scenarios
+        self._traffic = traffic
+
+    def routes(self) -> Iterator[Route]:
+        yield Route("GET", PLACE, self._list, engine=True)
+        yield Route("GET", f"{PLACE}/{{id}}", self._show, engine=True)
+        yield Route("GET", f"{PLACE}/{{id}}/files/{{file}}", self._file, engine=True)
+        yield Route("DELETE", f"{PLACE}/{{id}}", self._delete, engine=True)
+
+    async def _list(self, request: Request) -> Response:
+        kind, limit = request.query.get("kind", ""), request.number("limit") or MOST_LISTED
+        if kind not in ("", *Kind):
+            raise BadRequestError(f"kind must be {' or '.join(Kind)}, not {kind!r}")
+        if not 1 <= limit <= MOST_LISTED:
+            raise BadRequestError(f"limit must be from 1 to {MOST_LISTED}, not {limit}")
+        asked = Kind(kind) if kind else None
+        live = await self._live()
+        found = await self._aside(self._listed, live, asked)
+        return json_response({"runs": msgspec.to_builtins(found[:limit])})
+
+    async def _show(self, request: Request) -> Response:
+        id, live = request.params["id"], await self._live()
+        entry, files = await self._aside(self._described, live, id)
+        listed = [{"name": name, "bytes": size} for name, size in files.items()]
+        return json_response({**msgspec.to_builtins(entry), "files": listed})
+
+    async def _file(self, request: Request) -> Response:
+        id, name, live = request.params["id"], request.params["file"], await self._live()
+        data = await self._aside(self._read, live, id, name)
+        ending = name[name.rfind(".") :]
+        return Response(data, 200, TYPES.get(ending, OTHER))
+
+    async def _delete(self, request: Request) -> Response:
+        id, live = request.params["id"], await self._live()
+        await self._aside(self._deleted, live, id)
+        await self._engine.submit(lambda: self._scenarios.finished.drop(id))
+        return json_response({"kind": "Status", "apiVersion": "v1", "status": "Success"})
+
+    # -- in a thread -----------------------------------------------------------------------------
+
+    def _listed(self, live: list[LiveRun], kind: Kind | None) -> list[RunEntry]:
+        runs = self._kept()
+        if self._scenarios.finished.catalogue is not None:
+            return runs.list(kind)
+        found = [] if kind is Kind.SCENARIO else runs.list(Kind.TRAFFIC)
+        found += [] if kind is Kind.TRAFFIC else map(entry_of, live)
+        return sorted(found, key=lambda each: (each.created, each.kind, each.number), reverse=True)
+
+    def _described(self, live: list[LiveRun], id: str) -> tuple[RunEntry, dict[str, int]]:
+        if self._is_kept(id):
+            runs = self._kept()
+            return runs.get(id), runs.files(id)
+        run = found_among(live, id)
+        return entry_of(run), {name: len(make()) for name, make in files_of(run)}
+
+    def _read(self, live: list[LiveRun], id: str, name: str) -> bytes:
+        if self._is_kept(id):
+            return self._kept().read(id, name)
+        made = dict(files_of(found_among(live, id)))
+        if name not in made:
+            raise NotFoundError(f"run {id} has no file {name!r}", name=name, kind="files")
+        return made[name]()
+
+    def _deleted(self, live: list[LiveRun], id: str) -> None:
+        if self._is_kept(id):
+            self._kept().delete(id)
+        elif entry_of(found_among(live, id)).phase == RUNNING:
+            raise ConflictError(f"run {id} is under way: delete its Scenario, or wait")
+
+    def _is_kept(self, id: str) -> bool:
+        """Whether the catalogue has it, and not only this server's memory."""
+        has_catalogue = self._scenarios.finished.catalogue is not None
+        return has_catalogue or not id.startswith(f"{Kind.SCENARIO}-")
+
+    def _kept(self) -> Runs:
+        catalogue = self._scenarios.finished.catalogue
+        folder = "the memory of this server" if catalogue is None else catalogue.folder
+        return Runs(folder, traffic=self._traffic.store)
+
+    # -- on the event loop -----------------------------------------------------------------------
+
+    async def _live(self) -> list[LiveRun]:
+        def asked() -> list[LiveRun]:
+            current = self._scenarios.current
+            return [*self._scenarios.finished.at_hand(), *([] if current is None else [current])]
+
+        await self._traffic.catch_up()
+        return await self._engine.submit(asked)
+
+    async def _aside(self, work: Callable[..., T], *arguments: object) -> T:
+        try:
+            return await asyncio.to_thread(work, *arguments)
+        except TrafficError as error:
+            raise InternalError(str(error)) from error
