@@ -310,6 +310,6 @@ def test_a_run_that_raises_is_an_outcome_with_its_text_in_one_line() -> None:
     def measure(run: object) -> float:
         raise KubesceneError("no such\n  number")
 
-    request = RunRequest(scenario=small().build(), measures=[measure])  # type: ignore[list-item]
+    request = RunRequest(scenario=small().build(), measures=[measure])
     error = played(RunJob(request=request)).error
     assert error == "measure measure raised KubesceneError: no such number"
