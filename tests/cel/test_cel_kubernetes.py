@@ -1,10 +1,11 @@
 """What Kubernetes adds to the language, after the tables in its own documentation."""
 
+import contextlib
 from typing import Any
 
 import pytest
 
-from kubescene.cel import EvaluationError, compile_expression
+from kubescene.cel import CostExceededError, EvaluationError, compile_expression
 
 
 def value(expression: str) -> Any:
@@ -45,6 +46,9 @@ def value(expression: str) -> Any:
         ("'  x '.trim() + ['a', 'b'].join('-')", "xa-b"),
         ("'%s %d %.2f %x'.format(['a', 7, 1.0, 255])", "a 7 1.00 ff"),
         ("'%s'.format([[1, 'b', {'c': null}]])", "[1, b, {c: null}]"),
+        ("'%s %s'.format([true, [false]])", "true [false]"),
+        ("'%x %X'.format(['hi~', 'hi~'])", "68697e 68697E"),
+        ("'%x %X'.format([b'hi~', b'hi~'])", "68697e 68697E"),
         ("sets.contains([1, 2, 3], [2]) && !sets.intersects([1], [2])", True),
         ("sets.equivalent([1, 2], [2, 1, 1])", True),
         ("isIP('192.168.0.1') && ip('::1').family() == 6 && ip('::1').isLoopback()", True),
@@ -77,3 +81,17 @@ def test_values_that_do_not_exist(expression: str, message: str) -> None:
     with pytest.raises(EvaluationError) as error:
         value(expression)
     assert str(error.value).startswith(message)
+
+
+def cost_of(expression: str) -> int:
+    """The least limit within which it can be evaluated."""
+    program = compile_expression(expression, {})
+    for limit in range(100):
+        with contextlib.suppress(CostExceededError):
+            program.evaluate({}, cost=limit)
+            return limit
+    raise AssertionError(expression)
+
+
+def test_binding_a_name_costs_one_more_than_what_it_binds() -> None:
+    assert cost_of("cel.bind(x, [1, 2], x)") == cost_of("[1, 2]") + cost_of("1") + 1

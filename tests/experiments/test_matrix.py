@@ -11,7 +11,9 @@ import kubescene
 from kubescene.errors import KubesceneError
 from kubescene.experiments import MatrixResult, estimate, matrix
 from kubescene.experiments.executors import Done
+from kubescene.experiments.jobs import RunJob, played
 from kubescene.experiments.processes import Processes
+from kubescene.runs.requests import RunRequest
 from kubescene.scenario import ScenarioBuilder
 from kubescene.scheduler import SchedulerOptions
 from kubescene.scheduler.configuration.added_plugins import with_plugin
@@ -302,3 +304,12 @@ def test_a_notebook_shows_the_table_and_nothing_is_markup() -> None:
     assert "&lt;b&gt;bold" in html
     assert "4 ± 0" in html
     assert repr(result) == "<MatrixResult: 1 rows of 2 runs>"
+
+
+def test_a_run_that_raises_is_an_outcome_with_its_text_in_one_line() -> None:
+    def measure(run: object) -> float:
+        raise KubesceneError("no such\n  number")
+
+    request = RunRequest(scenario=small().build(), measures=[measure])
+    error = played(RunJob(request=request)).error
+    assert error == "measure measure raised KubesceneError: no such number"

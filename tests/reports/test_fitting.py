@@ -54,6 +54,12 @@ def test_no_line_is_wider_than_the_terminal(run: RunSource, name: str, width: in
     assert shown[0] == table.columns[0]
 
 
+@pytest.mark.parametrize("name", TABLES)
+def test_the_first_column_stays_in_the_narrowest_terminal(run: RunSource, name: str) -> None:
+    table = run.tables()[name]
+    assert table.columns[0] not in fitted(table, 1).left_out
+
+
 def test_columns_go_as_late_as_possible(run: RunSource) -> None:
     table = run.tables()["pods"]
     widths = range(40, 400, 4)

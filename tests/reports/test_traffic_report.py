@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from browser import Browser, chromium
+from kubescene.clock import SECOND
 from kubescene.reports.html.traffic import write_traffic_report
 from kubescene.reports.html.traffic.charts import Chart, Line, path
 from kubescene.reports.html.traffic.contents import figures_of, percentiles
@@ -100,3 +101,10 @@ def test_a_browser_has_nothing_to_complain_about(
     assert page.complaints == []
     assert page.requests == [file.as_uri()]
     assert page.evaluate("document.querySelectorAll('svg.chart').length") >= 2
+
+
+def test_percentiles_are_of_the_times_that_requests_took() -> None:
+    shown = result("one")
+    taken = (shown.requests.completed - shown.requests.arrived).tolist()
+    lines = percentiles(shown).lines
+    assert [[value for _, value in each.points] for each in lines] == [[taken[0] / SECOND]] * 3

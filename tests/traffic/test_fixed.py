@@ -169,6 +169,19 @@ def test_requests_that_are_refused_draw_their_routes_too() -> None:
     assert ((gap.requests.replica - first)[after] == always.requests.replica[after]).all()
 
 
+def test_requests_that_are_refused_draw_their_demands_too() -> None:
+    request = {"cpuTime": "1ms", "ioTime": "0s", "timeout": "never", "demand": "exponential"}
+    asked = {"traffic": steady(2), "request": request, "horizontalInterval": "10s"}
+    delays = {"launchDelay": "0s", "initial": 4}
+    always = run(spec(replicas=delays, **asked)).requests
+    gap = run(spec(replicas=delays, **asked), [Scripted({0: 4, 10: 0, 20: 4})]).requests
+    after = always.arrived >= 20 * SECOND
+    assert RequestOutcome.REFUSED in gap.outcome
+    taken = (gap.completed - gap.arrived)[after]
+    assert (taken == (always.completed - always.arrived)[after]).all()
+    assert len(set(taken.tolist())) > 10
+
+
 @pytest.mark.parametrize("seconds", [0, 1])
 def test_10_1_5_zero_delays_are_legal(seconds: int) -> None:
     delays = {"launchDelay": f"{seconds}s", "terminateDelay": f"{seconds}s"}

@@ -10,6 +10,7 @@ from threading import Event
 from time import process_time
 from typing import Any
 
+import numpy as np
 import pytest
 
 from apiserver.http import PODS, Http
@@ -30,6 +31,7 @@ from kubescene.traffic.skenario.requests import (
 )
 from kubescene.traffic.skenario.series import (
     cpu_utilizations,
+    levels,
     requests_per_second,
     response_times,
     tally_lines,
@@ -558,3 +560,9 @@ def test_a_server_that_ends_does_not_wait_for_a_run(tmp_path: Path) -> None:
     assert store.get(1).phase == "Cancelled"
     connection.close()
     store.close()
+
+
+def test_several_changes_at_one_instant_are_one_level() -> None:
+    instants, tallies = levels(np.array([1, 1, 3]), np.array([3, 5]))
+    assert instants.tolist() == [1, 3, 5]
+    assert tallies.tolist() == [2, 2, 1]

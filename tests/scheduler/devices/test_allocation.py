@@ -339,7 +339,11 @@ def test_shares_of_a_device_add_up() -> None:
     held = taken(allocation("nic", shareID="1", consumedCapacity=consumed))
     assert find(pools_of(SHARED), claim(request(**five)), allocated=held) is CANNOT_ALLOCATE
     assert find(pools_of(SHARED), claim(request(count=2))) is CANNOT_ALLOCATE
+    full = taken(allocation("nic", shareID="1", consumedCapacity={"bandwidth": "10"}))
+    assert find(pools_of(SHARED), claim(request()), allocated=full) is CANNOT_ALLOCATE
     unknown: Any = {"capacity": {"requests": {"nothing": "1"}}}
+    plain = pools_of(resource_slice("s", device("a")))
+    assert find(plain, claim(request(**unknown))) is CANNOT_ALLOCATE
     assert find(pools_of(SHARED), claim(request(**unknown))) is CANNOT_ALLOCATE
 
 

@@ -183,6 +183,17 @@ def test_devices_run_out_and_come_back(stage: Devices) -> None:
     assert stage.devices_of("two") == ["gpu-0"]
 
 
+def test_devices_of_a_deleted_claim_are_free_again(stage: Devices) -> None:
+    stage.nodes("a")
+    stage.create(slice_on("a", "gpu-0"), claim("old"), claim("new"))
+    held = {"request": "r", "driver": DRIVER, "pool": "a", "device": "gpu-0"}
+    stage.write_status("old", allocation={"devices": {"results": [held]}})
+    assert stage.place(pod("p", "new")) == ["p:"]
+    stage.client.delete(ObjectRef(CLAIM, "old", "default"))
+    assert sorted(stage.place(pod("q", "new"))) == ["p:a", "q:a"]
+    assert stage.devices_of("new") == ["gpu-0"]
+
+
 def test_a_slice_that_comes_or_goes_is_seen_at_once(stage: Devices) -> None:
     stage.nodes("a", "b")
     stage.create(slice_on("a", "gpu-0"), claim("one"), claim("two"))
@@ -345,6 +356,12 @@ def test_a_device_that_fails_ends_the_wait(waiting: Devices) -> None:
         'reason=Driver, message="told"'
     )
     assert waiting.users_of("c") == []
+
+
+def test_a_claim_that_loses_its_allocation_meanwhile_is_not_ready(waiting: Devices) -> None:
+    waiting.write_status("c", allocation=None, devices=None)
+    waiting.pass_time(5 * SECOND)
+    assert [each.node for each in waiting.work() if each.node] == []
 
 
 def test_devices_have_ten_minutes(waiting: Devices) -> None:

@@ -40,6 +40,7 @@ LOST: JsonObject = {"status": {"phase": "Lost"}, "spec": {"volumeName": "gone"}}
 DELETING = {"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}
 EPHEMERAL: JsonObject = {"ephemeral": {"volumeClaimTemplate": {"spec": {}}}}
 STATIC = "kubernetes.io/no-provisioner"
+EARLIER = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": "earlier", "controller": True}
 
 
 def shelf_with(*objects: JsonObject) -> Shelf:
@@ -108,6 +109,12 @@ def chosen(shelf: Shelf, pod: JsonObject, node: str) -> tuple[dict[str, str], li
             [claim("p-v0")],
             "PVC default/p-v0 was not created for pod default/p (pod is not owner)",
             id="F-17 made for somebody else",
+        ),
+        pytest.param(
+            mounting("p", EPHEMERAL),
+            [merged(claim("p-v0"), {"metadata": {"ownerReferences": [EARLIER]}})],
+            "PVC default/p-v0 was not created for pod default/p (pod is not owner)",
+            id="F-17 made for an earlier pod of that name",
         ),
         pytest.param(
             using("p", "c"),
@@ -277,6 +284,26 @@ def capacity(name: str, zone: str, **limits: str) -> JsonObject:
         "nodeTopology": {"matchLabels": {ZONE: zone}},
         **limits,
     }
+
+
+def test_capacity_that_shrinks_or_goes_is_seen_by_the_next_pod() -> None:
+    enough = capacity("x", "a", capacity="10Gi")
+    shelf = shelf_with(claim("c", "5Gi"), storage_class(), DRIVER, enough)
+    plugin, info = VolumeBinding(shelf.handle), shelf.pod(using("p", "c"))
+
+    def fitting() -> int:
+        state = CycleState()
+        plugin.pre_filter(state, info, shelf.nodes)
+        codes: list[int] = plugin.filter_nodes(state, info, shelf.nodes, shelf.rows).tolist()
+        return codes.count(0)
+
+    assert fitting() == 2
+    shelf.put(capacity("x", "a", capacity="1Gi"))
+    assert fitting() == 0
+    shelf.put(enough)
+    assert fitting() == 2
+    shelf.take(enough)
+    assert fitting() == 0
 
 
 DRIVER: JsonObject = {
