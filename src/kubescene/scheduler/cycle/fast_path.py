@@ -8,8 +8,8 @@ from collections.abc import Hashable
 from typing import NamedTuple, Protocol
 
 from kubescene.scheduler.cycle.decisions import Decision
+from kubescene.scheduler.framework.explain import Explain
 from kubescene.scheduler.state.pods import PodInfo
-from kubescene.timeline.explanations import Explain
 
 
 class NextDecision(NamedTuple):
@@ -31,7 +31,7 @@ class FastPath(Protocol):
         """The node that a cycle would find for a pod; the search goes on as after a cycle."""
         ...
 
-    def decide_next(self, pod: PodInfo) -> NextDecision | None:
+    def decide_next(self, pod: PodInfo) -> Decision | NextDecision | None:
         """The same for a pod like the last that was decided about, if only nodes have changed."""
         ...
 
@@ -52,7 +52,7 @@ class StepByStep:
     def decide(self, pod: PodInfo, explain: Explain | None) -> Decision | None:
         return None
 
-    def decide_next(self, pod: PodInfo) -> NextDecision | None:
+    def decide_next(self, pod: PodInfo) -> Decision | NextDecision | None:
         return None
 
     def failure(self, pod: PodInfo, stamp: Hashable) -> Decision | None:
