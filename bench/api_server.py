@@ -338,7 +338,7 @@ def measure_watch(server: Any, pods: Any) -> Figure:
 
     def write() -> None:
         for number in range(EVENTS):
-            store.update(pods, objects[number % len(objects)])
+            store.put(pods, objects[number % len(objects)])
 
     # From the first write to the last event read; the clock is that of the machine.
     watch, began = Stopwatch(), time.monotonic()

@@ -16,6 +16,16 @@ from kubescene.errors import ConfigurationError
 class Shortcuts:
     """Which shortcuts a world takes; without arguments all of them."""
 
+    templates: bool = True
+    """Creates of one body: decoded, admitted and validated once."""
+    status_patches: bool = True
+    """The same patch of the status of alike pods or nodes: merged and validated once."""
+    status_counts: bool = True
+    """Counts that a controller keeps in a status: only what is new in them is looked at."""
+    bindings: bool = True
+    """Bindings of pods that need not be decoded for it."""
+    pod_deletions: bool = True
+    """Deletions of pods that need not be decoded for it."""
     lane: bool = True
     """Like pods are decided about, bound and reported Running in one function (`kubescene.lane`).
     """

@@ -588,7 +588,9 @@ def test_snapshots_are_states_that_existed(engine: EngineThread) -> None:
             else:
                 present.add(name)
                 metadata = {"name": name, "namespace": "default"}
-                revision = store.create(maps, {**config_map(name), "metadata": metadata}).revision
+                revision = store.put(
+                    maps, {**config_map(name), "metadata": metadata}, expected=0
+                ).revision
             expected[revision] = frozenset(present)
         done.set()
 

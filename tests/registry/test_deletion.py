@@ -9,7 +9,7 @@ from kubescene.errors import ApiError
 from kubescene.registry import Registry
 from kubescene.registry.admission.chain import AdmissionRequest
 from kubescene.registry.deletion import end_of_grace
-from kubescene.registry.shortcuts.pod_deletions import PodDeletions
+from kubescene.shortcuts import PLAIN
 from kubescene.testing import make_node, make_pod
 from kubescene.types import JsonObject
 from registry.conftest import USER, make_registry
@@ -95,12 +95,9 @@ def deleted(registry: Registry, state: JsonObject, deletions: list[DeleteOptions
 
 @pytest.mark.parametrize("deletion", DELETIONS)
 @pytest.mark.parametrize("state", STATES)
-def test_parts_of_a_pod_are_enough_to_delete_it(
-    state: str, deletion: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_parts_of_a_pod_are_enough_to_delete_it(state: str, deletion: str) -> None:
     in_parts = deleted(make_registry(), STATES[state], DELETIONS[deletion])
-    monkeypatch.setattr(PodDeletions, "grace_of", lambda *_: None)
-    assert deleted(make_registry(), STATES[state], DELETIONS[deletion]) == in_parts
+    assert deleted(make_registry(PLAIN), STATES[state], DELETIONS[deletion]) == in_parts
 
 
 def test_a_plugin_that_does_not_declare_itself_may_refuse_to_delete_a_pod() -> None:

@@ -6,9 +6,9 @@ import pytest
 
 import kubescene
 from kubescene.api.records.templates import HOSTNAME, HostBlueprint
-from kubescene.registry.registry import Registry
-from kubescene.registry.shortcuts.node_status_patches import NodeReports
-from kubescene.registry.shortcuts.templates import Molds
+from kubescene.registry.shortcuts import Shortcut
+from kubescene.registry.shortcuts.status_patches import StatusPatches
+from kubescene.registry.shortcuts.templates import Templates
 from kubescene.scenario import ScenarioBuilder
 from kubescene.scenario.reading.alike import Likenesses, like
 from kubescene.testing import make_node, make_pod
@@ -68,7 +68,7 @@ def test_a_blueprint_of_hosts_covers_no_liar() -> None:
     assert not hosts.covers({**hosts.body, "metadata": liar})
 
 
-def world() -> kubescene.Run:
+def world(*, plain: bool = False) -> kubescene.Run:
     """Nodes of two shapes, each in an operation of its own; one comes late, one has conditions.
 
     Two have empty annotations, which go with the first write of their status.
@@ -84,7 +84,7 @@ def world() -> kubescene.Run:
         built.create(obj)
     built.step(2).advance("90s").step(3).create(node("n-9"))
     built.step(4).create(make_pod("p-$(INDEX)").cpu("2"), count=9)
-    return kubescene.run(built.done())
+    return kubescene.run(built.done(), plain=plain)
 
 
 PRESSURE = {"type": "DiskPressure", "status": "False"}
@@ -96,31 +96,34 @@ def told(run: kubescene.Run) -> tuple[bytes, list[str]]:
 
 
 def test_alike_nodes_are_what_the_long_way_makes_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    ways: list[str] = []
-    monkeypatch.setattr(Registry, "_create_like", noted(ways, "like", Registry._create_like))
-    monkeypatch.setattr(Registry, "_rewrite", noted(ways, "rewritten", Registry._rewrite))
+    alike, patched = noted(monkeypatch, Templates), noted(monkeypatch, StatusPatches)
     in_parts = told(world())
-    # Two shapes of nodes and one of pods have a first each, the node with a condition is alone;
-    # so has each of those its first report, and another time is another report.
-    assert (ways.count("like"), ways.count("rewritten")) == (3 + 1 + 8, 3)
-    monkeypatch.setattr(Molds, "find", lambda *_, **__: None)
-    monkeypatch.setattr(NodeReports, "find", lambda *_: None)
-    ways.clear()
-    assert told(world()) == in_parts
-    assert not ways
+    # Two shapes of nodes have a first each, the node with a condition is alone; so has each of
+    # those its first report, and another time is another report.
+    assert (alike.count("Node"), patched.count("Node")) == (3 + 1, 3)
+    alike.clear()
+    assert told(world(plain=True)) == in_parts
+    assert not alike
 
 
-def noted(ways: list[str], word: str, way: Any) -> Any:
-    def taken(*arguments: Any) -> Any:
-        ways.append(word)
-        return way(*arguments)
+def noted(monkeypatch: pytest.MonkeyPatch, shortcut: type[Shortcut]) -> list[str]:
+    """The kinds of the objects for which a shortcut knows an answer from now on."""
+    found: list[str] = []
+    find = shortcut.find
 
-    return taken
+    def call(self: Any, request: Any, current: Any) -> Any:
+        result = find(self, request, current)
+        if result is not None:
+            found.append(request.resource_type.kind)
+        return result
+
+    monkeypatch.setattr(shortcut, "find", call)
+    return found
 
 
 @pytest.mark.parametrize("labels", [{"pool": "a"}, {HOSTNAME: "one-for-all"}], ids=str)
 def test_so_are_the_nodes_of_a_set(labels: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    def run() -> tuple[bytes, list[str]]:
+    def run(*, plain: bool = False) -> tuple[bytes, list[str]]:
         template = {"metadata": {"labels": labels}, "status": {"capacity": {"cpu": "4"}}}
         node_set = {
             "apiVersion": "kubescene.dev/v1alpha1",
@@ -128,11 +131,9 @@ def test_so_are_the_nodes_of_a_set(labels: dict[str, str], monkeypatch: pytest.M
             "metadata": {"name": "set"},
             "spec": {"replicas": 5, "template": template},
         }
-        return told(kubescene.run(ScenarioBuilder("set").create(node_set).done()))
+        return told(kubescene.run(ScenarioBuilder("set").create(node_set).done(), plain=plain))
 
-    ways: list[str] = []
-    monkeypatch.setattr(Registry, "_create_like", noted(ways, "like", Registry._create_like))
+    alike = noted(monkeypatch, Templates)
     in_parts = run()
-    assert len(ways) == 4
-    monkeypatch.setattr(Molds, "find", lambda *_, **__: None)
-    assert run() == in_parts
+    assert len(alike) == 4
+    assert run(plain=True) == in_parts

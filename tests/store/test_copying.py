@@ -35,8 +35,8 @@ def store() -> Store:
     store = Store()
     store.add_index(PODS, "node", node_of)
     for name in ("b", "a"):
-        store.create(PODS, make_pod(name).on("n1").build())
-    store.update(PODS, make_pod("b").on("n2").build())
+        store.put(PODS, make_pod(name).on("n1").build(), expected=0)
+    store.put(PODS, make_pod("b").on("n2").build())
     return store
 
 
@@ -52,9 +52,9 @@ def state(store: Store) -> tuple[object, ...]:
 
 
 def write(store: Store) -> None:
-    store.create(PODS, make_pod("c").on("n3").build())
+    store.put(PODS, make_pod("c").on("n3").build(), expected=0)
     store.remove(PODS, "default", "a")
-    store.update(PODS, make_pod("b").on("n1").build())
+    store.put(PODS, make_pod("b").on("n1").build())
 
 
 def test_a_copy_is_in_the_same_state_and_shares_the_records(store: Store) -> None:
@@ -81,12 +81,12 @@ def test_a_copied_controller_hears_the_copied_store(store: Store) -> None:
     assert isinstance(twin, Store)
     assert isinstance(its_listener, Listener)
     assert its_listener.store is twin
-    twin.create(PODS, make_pod("x").build())
-    store.create(PODS, make_pod("y").build())
+    twin.put(PODS, make_pod("x").build(), expected=0)
+    store.put(PODS, make_pod("y").build(), expected=0)
     assert (listener.heard, its_listener.heard) == (["y"], ["x"])
     its_listener.subscription.cancel()
-    twin.create(PODS, make_pod("z").build())
-    store.create(PODS, make_pod("z").build())
+    twin.put(PODS, make_pod("z").build(), expected=0)
+    store.put(PODS, make_pod("z").build(), expected=0)
     assert (listener.heard, its_listener.heard) == (["y", "z"], ["x"])
 
 

@@ -3,6 +3,7 @@
 from copy import deepcopy
 
 from kubescene.api.records import Record
+from kubescene.api.records.drafts import Rebuilt
 from kubescene.api.scheme import GroupResource
 from kubescene.store import Store, Watch
 
@@ -16,7 +17,7 @@ class Counter:
         self.number = 0
         self.encoded = 0
         obj = {"apiVersion": "example.dev/v1", "kind": "Thing", "metadata": {"name": "t"}}
-        self.record: Record = store.create(THINGS, obj)
+        self.record: Record = store.put(THINGS, obj, expected=0)
 
     def payload(self, revision: int) -> bytes:
         self.encoded += 1
@@ -26,7 +27,7 @@ class Counter:
         self.number += 1
         current = store.get(THINGS, "", "t")
         assert current is not None
-        return store.defer_payload(current, self.payload, phase="") is not None
+        return store.defer(Rebuilt(current, self.payload, ""))
 
 
 def number(store: Store) -> int:
@@ -42,7 +43,7 @@ def test_nothing_is_made_until_somebody_reads() -> None:
     before = store.revision
     for number_ in range(1, 6):
         counter.number = number_
-        assert store.defer_payload(counter.record, counter.payload, phase="")
+        assert store.defer(Rebuilt(counter.record, counter.payload, ""))
     assert (counter.encoded, store.revision) == (0, before)
     assert number(store) == 5
     assert (counter.encoded, store.revision) == (1, before + 1)
@@ -107,25 +108,25 @@ def test_a_record_that_is_not_the_newest_is_not_deferred() -> None:
     store = Store()
     counter = Counter(store)
     old = counter.record
-    store.update(THINGS, old.decode())
-    assert not store.defer_payload(old, counter.payload, phase="")
+    store.put(THINGS, old.decode())
+    assert not store.defer(Rebuilt(old, counter.payload, ""))
 
 
 def test_two_objects_do_not_take_each_others_place() -> None:
     store = Store()
     counter = Counter(store)
     other = {"apiVersion": "example.dev/v1", "kind": "Thing", "metadata": {"name": "u"}}
-    record = store.create(THINGS, other)
+    record = store.put(THINGS, other, expected=0)
     counter.change(store)
-    assert store.defer_payload(record, lambda revision: b'{"n":0}', phase="")
+    assert store.defer(Rebuilt(record, lambda revision: b'{"n":0}', ""))
     assert number(store) == 1
 
 
 def test_what_waits_may_have_another_phase_until_somebody_reads() -> None:
     store = Store()
     counter = Counter(store)
-    deferred = store.defer_payload(counter.record, counter.payload, phase="first")
-    assert deferred is not None
+    deferred = Rebuilt(counter.record, counter.payload, "first")
+    assert store.defer(deferred)
     assert deferred.waits
     deferred.phase = "second"
     found = store.get(THINGS, "", "t")
@@ -137,18 +138,18 @@ def test_what_waits_may_have_another_phase_until_somebody_reads() -> None:
 def test_what_was_deferred_before_waits_no_more() -> None:
     store = Store()
     counter = Counter(store)
-    first = store.defer_payload(counter.record, counter.payload, phase="first")
-    second = store.defer_payload(counter.record, counter.payload, phase="second")
-    assert first is not None
-    assert second is not None
+    first = Rebuilt(counter.record, counter.payload, "first")
+    assert store.defer(first)
+    second = Rebuilt(counter.record, counter.payload, "second")
+    assert store.defer(second)
     assert (first.waits, second.waits) == (False, True)
 
 
 def test_the_copy_of_a_store_has_a_deferral_of_its_own() -> None:
     store = Store()
     counter = Counter(store)
-    deferred = store.defer_payload(counter.record, counter.payload, phase="first")
-    assert deferred is not None
+    deferred = Rebuilt(counter.record, counter.payload, "first")
+    assert store.defer(deferred)
     twin, own = deepcopy((store, deferred))
     own.phase = "second"
     for each, phase in ((store, "first"), (twin, "second")):

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 import pytest
 
 from kubescene.api.records.changes import Change
+from kubescene.api.records.drafts import Rebuilt
 from kubescene.api.scheme import GroupResource
 from kubescene.errors import ExpiredError
 from kubescene.store import Store, Watch
@@ -30,10 +31,10 @@ def store() -> Store:
     """Two pods, then more events than the window holds, then a pod."""
     store = Store(window=3)
     for name in ("a", "b"):
-        store.create(PODS, make_pod(name).build())
+        store.put(PODS, make_pod(name).build(), expected=0)
     for n in range(5):
-        store.create(EVENTS, named(f"e{n}"))
-    store.create(PODS, make_pod("c").build())
+        store.put(EVENTS, named(f"e{n}"), expected=0)
+    store.put(PODS, make_pod("c").build(), expected=0)
     return store
 
 
@@ -74,10 +75,10 @@ def test_a_resource_that_never_changed_has_nothing_to_forget(store: Store) -> No
 def test_large_objects_that_change_often_are_bounded_by_bytes() -> None:
     store = Store()
     store.history = History(most_bytes=2500)
-    store.create(PODS, make_pod("a").build())
+    store.put(PODS, make_pod("a").build(), expected=0)
     for n in range(10):
         large = named("large", text=f"{n}" + "x" * 1000)
-        (store.update if n else store.create)(EVENTS, large)
+        store.put(EVENTS, large)
     kept = store.history.since(store.history.compacted, [EVENTS])
     assert revisions(kept) == [10, 11]
     assert revisions(store.history.since(0, [PODS])) == [1]
@@ -88,10 +89,10 @@ def test_what_is_forgotten_is_what_exact_sizes_say() -> None:
     store, heard, expected = Store(window=12), list[Change](), 0
     store.history = History(window=12, most_bytes=3000)
     store.subscribe(heard.append, [DEPLOYMENTS])
-    record = store.create(DEPLOYMENTS, named("a", spec={"text": "x" * 900}, status={}))
+    record = store.put(DEPLOYMENTS, named("a", spec={"text": "x" * 900}, status={}), expected=0)
     for n in range(60):
         size = 40 * n if n % 20 < 15 else 1100
-        record = store.update(
+        record = store.put(
             DEPLOYMENTS, {**store.decoded(record), "status": {"text": f"{n}" + "y" * size}}
         )
         kept = [each for each in heard if each.revision > expected]
@@ -106,9 +107,9 @@ def test_a_change_counts_for_what_it_alone_keeps_alive() -> None:
     heard: list[Change] = []
     store.subscribe(heard.append)
     spec, status = {"text": "x" * 1000}, {"text": "y" * 100}
-    record = store.create(DEPLOYMENTS, named("a", spec=spec, status=status))
+    record = store.put(DEPLOYMENTS, named("a", spec=spec, status=status), expected=0)
     obj = store.decoded(record)
-    store.update(DEPLOYMENTS, {**obj, "status": {}})
+    store.put(DEPLOYMENTS, {**obj, "status": {}})
     store.remove(DEPLOYMENTS, "default", "a")
     created, updated, removed = (change.kept_alive() for change in heard)
     assert created == 0
@@ -126,7 +127,7 @@ def test_bytes_of_parts_that_an_owner_encodes_count_too() -> None:
         head = b'{"metadata":{"resourceVersion":"%d","name":"a"},' % revision
         return (head, large, b'"log":', *((log,) if revision < 3 else (b"[]",)), b"}")
 
-    record = store.create(EVENTS, named("a"))
+    record = store.put(EVENTS, named("a"), expected=0)
     for _ in range(2):
-        record = store.update_payload(record, build, phase="")
+        record = store.put(EVENTS, Rebuilt(record, build, ""))
     assert 500 < heard[2].kept_alive() < 600

@@ -4,6 +4,7 @@ import pytest
 
 from kubescene.api.records import Record
 from kubescene.api.records.changes import Change
+from kubescene.api.records.drafts import Rebuilt
 from kubescene.api.scheme import GroupResource
 from kubescene.errors import ExpiredError
 from kubescene.store import Store
@@ -41,33 +42,35 @@ def test_the_journal_is_told_before_subscribers() -> None:
     journal = MemoryJournal()
     store = Store(journal=journal)
     store.subscribe(lambda change: journal.told.append(f"subscriber {change.revision}"))
-    store.create(PODS, make_pod("a").build())
+    store.put(PODS, make_pod("a").build(), expected=0)
     store.remove(PODS, "default", "a")
     assert journal.told == ["journal 1", "subscriber 1", "journal 2", "subscriber 2"]
 
 
 def test_what_the_journal_refuses_has_not_happened() -> None:
     store = Store(journal=MemoryJournal(room=1))
-    first = store.create(PODS, make_pod("a").build())
+    first = store.put(PODS, make_pod("a").build(), expected=0)
     heard: list[Change] = []
     store.subscribe(heard.append)
     with pytest.raises(DiskFullError):
-        store.update(PODS, make_pod("a").label(tier="web").build())
+        store.put(PODS, make_pod("a").label(tier="web").build())
     with pytest.raises(DiskFullError):
-        store.create(PODS, make_pod("b").build())
+        store.put(PODS, make_pod("b").build(), expected=0)
     assert (store.revision, store.list(PODS), heard) == (1, [first], [])
     assert len(store.history.since(0)) == 1
     store._journal = None
-    second = store.update_payload(
-        first, lambda n: (b'{"metadata":{"resourceVersion":"%d","name":"a"}}' % n,), phase=""
-    )
+
+    def build(revision: int) -> tuple[bytes, ...]:
+        return (b'{"metadata":{"resourceVersion":"%d","name":"a"}}' % revision,)
+
+    second = store.put(PODS, Rebuilt(first, build, ""))
     assert store.decoded(second)["metadata"] == {"resourceVersion": "2", "name": "a"}
 
 
 def test_answers_can_wait_until_writes_are_durable() -> None:
     store = Store(journal=MemoryJournal())
     for name in ("a", "b"):
-        store.create(PODS, make_pod(name).build())
+        store.put(PODS, make_pod(name).build(), expected=0)
     assert (store.revision, store.durable_revision) == (2, 0)
     store.flush()
     assert store.durable_revision == 2
@@ -75,7 +78,7 @@ def test_answers_can_wait_until_writes_are_durable() -> None:
 
 def test_without_a_journal_everything_counts_as_durable() -> None:
     store = Store()
-    store.create(PODS, make_pod("a").build())
+    store.put(PODS, make_pod("a").build(), expected=0)
     store.flush()
     assert store.durable_revision == 1
 
@@ -86,10 +89,10 @@ def test_without_a_journal_everything_counts_as_durable() -> None:
 def saved() -> list[Record]:
     """Records in order of creation, with the gaps that updates leave."""
     store = Store()
-    store.create(PODS, make_pod("b").build())
-    store.create(NODES, make_node("n").build())
-    store.create(PODS, make_pod("a").build())
-    store.update(PODS, make_pod("b").on("n").build())
+    store.put(PODS, make_pod("b").build(), expected=0)
+    store.put(NODES, make_node("n").build(), expected=0)
+    store.put(PODS, make_pod("a").build(), expected=0)
+    store.put(PODS, make_pod("b").on("n").build())
     return [*store.in_order_of_creation(PODS), *store.in_order_of_creation(NODES)]
 
 
@@ -100,7 +103,7 @@ def test_a_restored_store_goes_on_from_its_revision() -> None:
     assert [record.revision for record in store.list(PODS)] == [3, 4]
     assert [r.name for r in store.in_order_of_creation(PODS)] == ["b", "a"]
     assert [r.name for r in store.indexes.records(PODS, "node", "n")] == ["b"]
-    assert store.create(PODS, make_pod("c").build()).revision == 8
+    assert store.put(PODS, make_pod("c").build(), expected=0).revision == 8
     assert [record.name for record in store.list_at(PODS, 7)] == ["a", "b"]
     found = store.consistent_list(PODS)
     assert found is not None
@@ -128,7 +131,7 @@ def test_subscribers_are_told_of_what_is_restored_and_the_journal_is_not() -> No
 
 def test_only_an_empty_store_is_restored() -> None:
     store = Store()
-    store.create(PODS, make_pod("x").build())
+    store.put(PODS, make_pod("x").build(), expected=0)
     with pytest.raises(ValueError, match="only an empty store can be restored"):
         store.restore(saved(), 7)
     with pytest.raises(ValueError, match="a record is newer than revision 3"):

@@ -26,12 +26,11 @@ Write = tuple[GroupResource, str, str, str]
 
 def apply(store: Store, write: Write, serial: int) -> None:
     resource, namespace, name, verb = write
-    exists = store.get(resource, namespace, name) is not None
     obj = make_pod(name, namespace).label(serial=str(serial)).build()
-    if verb == "remove" and exists:
+    if verb == "put":
+        store.put(resource, obj)
+    elif store.get(resource, namespace, name) is not None:
         store.remove(resource, namespace, name)
-    elif verb == "put":
-        (store.update if exists else store.create)(resource, obj)
 
 
 @settings(deadline=None, max_examples=60)

@@ -13,7 +13,7 @@ NODES = GroupResource("", "nodes")
 
 def add_pods(store: Store, *names: str) -> None:
     for name in names:
-        store.create(PODS, make_pod(name).build())
+        store.put(PODS, make_pod(name).build(), expected=0)
 
 
 def drained(watch: Watch) -> list[str]:
@@ -24,7 +24,7 @@ def test_a_watch_begins_in_the_past_and_goes_on() -> None:
     store = Store()
     add_pods(store, "a", "b")
     watch = Watch(store, [PODS], since=1)
-    store.create(NODES, make_node("n").build())
+    store.put(NODES, make_node("n").build(), expected=0)
     add_pods(store, "c")
     assert drained(watch) == ["b", "c"]
     assert drained(watch) == []

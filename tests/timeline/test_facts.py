@@ -233,8 +233,8 @@ def test_a_missing_file_says_what_to_name(tmp_path: Path) -> None:
 
 def test_a_preemption_is_told_with_where_the_pod_was(tmp_path: Path) -> None:
     obj = make_pod("victim").on("n").build()
-    pod = Store().create(
-        GroupResource("", "pods"), {**obj, "metadata": {**obj["metadata"], "uid": "u"}}
+    pod = Store().put(
+        GroupResource("", "pods"), {**obj, "metadata": {**obj["metadata"], "uid": "u"}}, expected=0
     )
     recorder = TimelineRecorder(VirtualClock())
     recorder.pod_preempted(Preemption(ENGINE, pod, "default/important"))

@@ -26,8 +26,8 @@ from kubescene.types import JsonObject
 
 def stored_pod() -> Record:
     obj = make_pod("a").build()
-    return Store().create(
-        GroupResource("", "pods"), {**obj, "metadata": {**obj["metadata"], "uid": "u"}}
+    return Store().put(
+        GroupResource("", "pods"), {**obj, "metadata": {**obj["metadata"], "uid": "u"}}, expected=0
     )
 
 

@@ -34,7 +34,7 @@ def attempt(column: "np.ndarray[tuple[int], np.dtype[np.int32]]") -> SchedulingA
         scores=(ScoreColumn("Fit", 1, column, column),),  # type: ignore[arg-type]
         chosen=39,
     )
-    pod = Store().create(GroupResource("", "pods"), make_pod("a").build())
+    pod = Store().put(GroupResource("", "pods"), make_pod("a").build(), expected=0)
     return SchedulingAttempt(Actor("s"), pod, "s", node="n39", explanation=explanation)
 
 

@@ -154,10 +154,9 @@ class DirectClient:
         uid: str = "",
         annotations: Mapping[str, str] | None = None,
     ) -> Record:
-        if not annotations:
-            return self._registry.assign(self._actor, pod.namespace, pod.name, node, uid=uid)
         body = binding_to(node, uid)
-        body["metadata"] = {**body.get("metadata", {}), "annotations": dict(annotations)}
+        if annotations:
+            body["metadata"] = {**body.get("metadata", {}), "annotations": dict(annotations)}
         return self._registry.bind(self._actor, pod.namespace, pod.name, body)
 
     def scale(self, ref: ObjectRef, replicas: int, *, options: WriteOptions = NO_OPTIONS) -> Record:

@@ -8,7 +8,7 @@ from copy import deepcopy
 from dataclasses import replace
 from functools import partial
 from itertools import islice
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 from kubescene.actors import ENGINE, Actor, Role
 from kubescene.api.builtin import builtin_scheme
@@ -45,7 +45,7 @@ from kubescene.control.patience import DEFAULT_MAX_ROUNDS
 from kubescene.controllers.registrations import ControllerRegistrations
 from kubescene.errors import BadRequestError, ConfigurationError, InternalError
 from kubescene.lane import Lane
-from kubescene.registry import Registry, exports
+from kubescene.registry import EmbeddedRegistry, Registry, exports
 from kubescene.registry.admission.chain import AdmissionChain
 from kubescene.registry.admission.plugins import default_chain
 from kubescene.registry.bootstrap import SCENARIOS, bootstrap, survives_wipe
@@ -61,7 +61,6 @@ from kubescene.timeline import Instrument, Instruments
 TRIES_AT_ONCE = 3
 USER = Actor("user")
 
-R = TypeVar("R", bound=Registry)
 
 SCENARIO_TYPE = ResourceType(
     gvk=SCENARIO,
@@ -135,19 +134,20 @@ class Cluster(Verbs):
         self._furnish()
 
     def _make_registry(self, server_clock: Clock | None) -> Registry:
-        return self._registry_of(Registry, server_clock)
+        shortcuts = self.options.shortcuts
+        return EmbeddedRegistry(shortcuts=shortcuts, **self._registry_parts(server_clock))
 
-    def _registry_of(self, kind: type[R], server_clock: Clock | None) -> R:
-        """What lies between clients and the store of this world."""
-        return kind(
-            scheme=self.scheme,
-            store=self.store,
-            clock=self.clock,
-            identities=Identities(self.options.seed),
-            admission=AdmissionChain(default_chain()),
-            instruments=self.instruments,
-            server_clock=server_clock,
-        )
+    def _registry_parts(self, server_clock: Clock | None) -> dict[str, Any]:
+        """What every registry of this world is made of."""
+        return {
+            "scheme": self.scheme,
+            "store": self.store,
+            "clock": self.clock,
+            "identities": Identities(self.options.seed),
+            "admission": AdmissionChain(default_chain()),
+            "instruments": self.instruments,
+            "server_clock": server_clock,
+        }
 
     def _furnish(self) -> None:
         """Make what has to be there before anybody comes."""
@@ -171,7 +171,9 @@ class Cluster(Verbs):
         return None if lane is None else lane.create
 
     def _make_lane(self) -> Lane | None:
-        return Lane(self.registry, self.instruments, self.clock)
+        registry = self.registry
+        assert isinstance(registry, EmbeddedRegistry)
+        return Lane(registry, self.instruments, self.clock)
 
     # -- what the scenario engine and the server need of a world -----------------------------
 

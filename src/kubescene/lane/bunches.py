@@ -8,14 +8,14 @@ from kubescene.api.options import OperationOrigin, WriteOptions
 from kubescene.api.records import Record
 from kubescene.instruments import Instrument, Instruments, ObjectWrite
 from kubescene.lane.guard import NotNowError, recorder_of
-from kubescene.registry import Registry
+from kubescene.registry import EmbeddedRegistry
 from kubescene.types import JsonObject
 
 
 class Creations:
     """Creates the instances of one operation for an actor."""
 
-    def __init__(self, registry: Registry, instruments: Instruments, actor: Actor) -> None:
+    def __init__(self, registry: EmbeddedRegistry, instruments: Instruments, actor: Actor) -> None:
         self._registry = registry
         self._store = registry.store
         self._actor = actor

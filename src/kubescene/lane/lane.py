@@ -14,7 +14,7 @@ from kubescene.instruments import Instruments, StepPhaseChange
 from kubescene.instruments.attempts import SchedulingAttempt
 from kubescene.lane.bunches import Creations
 from kubescene.lane.guard import NotNowError, Parties, parties
-from kubescene.registry import Registry
+from kubescene.registry import EmbeddedRegistry
 from kubescene.registry.shortcuts.lane_writes import PodParts
 from kubescene.scheduler.cycle.cycle import Cycle
 from kubescene.scheduler.cycle.decisions import Decision
@@ -85,7 +85,7 @@ class Known:
 class Lane:
     """The lane of one world."""
 
-    def __init__(self, registry: Registry, instruments: Instruments, clock: Clock) -> None:
+    def __init__(self, registry: EmbeddedRegistry, instruments: Instruments, clock: Clock) -> None:
         self.counts = Counts()
         self._registry = registry
         self._instruments = instruments

@@ -5,6 +5,7 @@ deletion. Both the embedded client and the API server go through here, so an obj
 however it came.
 """
 
-from kubescene.registry.registry import Registry
+from kubescene.registry.interface import Registry
+from kubescene.registry.registry import EmbeddedRegistry
 
-__all__ = ["Registry"]
+__all__ = ["EmbeddedRegistry", "Registry"]

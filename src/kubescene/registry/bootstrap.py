@@ -2,7 +2,7 @@
 
 from kubescene.actors import ENGINE
 from kubescene.api.scheme import GroupResource
-from kubescene.registry.registry import Registry
+from kubescene.registry.interface import Registry
 from kubescene.types import JsonObject
 
 KEEP_ANNOTATION = "kubescene.dev/keep"

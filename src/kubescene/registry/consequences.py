@@ -24,7 +24,7 @@ from kubescene.registry.custom_resources import DEFINITIONS
 from kubescene.registry.definition_status import CLEANUP_FINALIZER
 
 if TYPE_CHECKING:
-    from kubescene.registry.registry import Registry
+    from kubescene.registry.interface import Registry
 
 ACCOUNTS_CONTROLLER = Actor("service-account-controller", Role.PRESIMULATION)
 DEFINITIONS_CONTROLLER = Actor("custom-resource-definition-controller", Role.PRESIMULATION)

@@ -18,9 +18,9 @@ from kubescene.api.text.reading import ReadingError, read_json
 from kubescene.errors import ApiError, BadRequestError
 from kubescene.registry.bootstrap import bootstrap
 from kubescene.registry.custom_resources import DEFINITIONS
+from kubescene.registry.interface import Registry
 from kubescene.registry.metadata import new_metadata
 from kubescene.registry.objects import with_part
-from kubescene.registry.registry import Registry
 from kubescene.registry.writes import WriteRequest, resolve_namespace
 from kubescene.types import JsonObject
 
@@ -173,7 +173,7 @@ def restore(
     metadata, resource, store = obj["metadata"], resource_type.group_resource, registry.store
     registry.gate.before_write(actor, resource_type, "", metadata["name"])
     current = store.get(resource, metadata.get("namespace", ""), metadata["name"])
-    record = store.create(resource, obj) if current is None else store.update(resource, obj)
+    record = store.put(resource, obj)
     registry.tell(WriteRequest(actor, "create", resource_type, body=obj), record, current)
     registry.consequences.updated(record)
     return record

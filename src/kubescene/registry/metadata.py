@@ -12,6 +12,7 @@ from kubescene.types import JsonObject
 
 MAX_GENERATED_PREFIX = 63 - 5
 NAME_ATTEMPTS = 8
+_ANY_SUFFIX = "bbbbb"
 
 _SET_BY_SYSTEM = (
     "resourceVersion",
@@ -90,6 +91,14 @@ def free_name(
         kind=shown.resource,
         retry_after_s=1,
     )
+
+
+def example_name(metadata: JsonObject) -> str:
+    """A name such as `free_name` would give, without taking one."""
+    prefix = metadata.get("generateName")
+    if metadata.get("name") or not prefix:
+        return metadata.get("name") or ""
+    return f"{prefix[:MAX_GENERATED_PREFIX]}{_ANY_SUFFIX}"
 
 
 def check_unused(resource_type: ResourceType, namespace: str, name: str, store: Store) -> None:

@@ -4,7 +4,8 @@ What belongs together travels together: one `WriteRequest` goes through admissio
 gate and the instruments, and every stage takes from it what it needs.
 """
 
-from typing import Any
+from enum import Enum
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
@@ -12,6 +13,7 @@ from kubescene.actors import Actor, Role
 from kubescene.api.field_ownership.field_managers import manager_of
 from kubescene.api.options import NO_OPTIONS, WriteOptions
 from kubescene.api.records import Record
+from kubescene.api.records.drafts import Parts
 from kubescene.api.scheme import ResourceType
 from kubescene.errors import BadRequestError
 from kubescene.instruments import ObjectWrite
@@ -20,8 +22,24 @@ from kubescene.types import JsonObject
 DEFAULT_NAMESPACE = "default"
 
 
+class Removal(Enum):
+    """A write that takes the object away."""
+
+    REMOVAL = "removal"
+
+
+REMOVAL: Final = Removal.REMOVAL
+Result: TypeAlias = JsonObject | Parts | Removal
+"""What a write leads to: the object that is to be stored, perhaps encoded already, or none."""
+
+
 class WriteRequest(msgspec.Struct, frozen=True):
-    """One write. ``verb`` is create, update, patch, bind or delete; ``body`` is what was sent."""
+    """One write. ``verb`` is create, update, patch, bind or delete; ``body`` is what was sent.
+
+    ``namespace`` is that of the request of a create. ``wish`` is how a deletion is meant
+    (`DeleteOptions`), or the Binding that somebody sent. ``tracked``: whether it is noted who owns
+    the fields that are written.
+    """
 
     actor: Actor
     verb: str
@@ -30,6 +48,9 @@ class WriteRequest(msgspec.Struct, frozen=True):
     options: WriteOptions = NO_OPTIONS
     body: Any = None
     patch_type: str = ""
+    namespace: str = ""
+    wish: Any = None
+    tracked: bool = False
 
     @property
     def manager(self) -> str:

@@ -78,7 +78,7 @@ class RemoteCluster(Cluster):
     registry: RemoteRegistry
 
     def _make_registry(self, server_clock: Clock | None) -> RemoteRegistry:
-        return self._registry_of(RemoteRegistry, server_clock)
+        return RemoteRegistry(**self._registry_parts(server_clock))
 
     def _make_lane(self) -> None:
         """Every write goes to the server."""

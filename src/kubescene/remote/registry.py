@@ -21,13 +21,12 @@ from kubescene.api.patching.patches import PatchType
 from kubescene.api.records import Record
 from kubescene.api.scheme import ResourceType
 from kubescene.client import ObjectRef
-from kubescene.errors import ApiError, KubesceneError
+from kubescene.errors import ApiError, BadRequestError, KubesceneError
 from kubescene.registry import Registry
+from kubescene.registry.interface import BINDING
 from kubescene.registry.metadata import free_name
 from kubescene.registry.patching import apply_patch
 from kubescene.registry.preconditions import not_found
-from kubescene.registry.registry import BINDING
-from kubescene.registry.subresources.binding import binding_to
 from kubescene.registry.writes import WriteRequest, resolve_namespace
 from kubescene.remote.consequences import RemoteConsequences
 from kubescene.remote.evictions import RemoteEvictions
@@ -162,11 +161,6 @@ class RemoteRegistry(Registry):
         )
         return self._sent(request, namespace, name, ask)
 
-    def assign(
-        self, actor: Actor, namespace: str, name: str, node: str, *, uid: str = ""
-    ) -> Record:
-        return self.bind(actor, namespace, name, binding_to(node, uid))
-
     def delete(
         self,
         actor: Actor,
@@ -202,6 +196,16 @@ class RemoteRegistry(Registry):
         return self._sent(request, namespace, name, ask, verb=EVICT)
 
     # -- inside ----------------------------------------------------------------------------
+
+    def _bind_named(
+        self, actor: Actor, body: JsonObject, namespace: str, options: WriteOptions
+    ) -> Record:
+        """Nobody stores a Binding: creating one binds the pod that it names."""
+        name = (body.get("metadata") or {}).get("name", "")
+        if not name:
+            raise BadRequestError("name must be provided")
+        place = resolve_namespace(self.type_of(BINDING), body, namespace)
+        return self.bind(actor, place, name, body, options=options)
 
     def _sent(
         self,

@@ -16,6 +16,7 @@ from msgspec import to_builtins
 
 from kubescene.api.kinds import SCENARIO
 from kubescene.api.records import Record
+from kubescene.api.records.drafts import Rebuilt
 from kubescene.api.records.parts import Composite, Payload, Sections
 from kubescene.api.text.encoding import encode
 from kubescene.clock import ScenarioStep
@@ -24,7 +25,6 @@ from kubescene.scenario.edits import IgnoredOperation
 from kubescene.scenario.outside import OutsideStatus
 from kubescene.scenario.phases import SCHEDULER_STATUS, ScenarioPhase, StepPhase
 from kubescene.store import Store
-from kubescene.store.reading import Deferred, replaced
 from kubescene.timeline import Outcome
 from kubescene.types import JsonObject
 from kubescene.version import __version__
@@ -90,7 +90,7 @@ class ScenarioResource(ToldStatus):
     def __init__(self, store: Store, record: Record) -> None:
         super().__init__(record)
         self._store = store
-        self._deferred: Deferred | None = None
+        self._deferred: Rebuilt | None = None
         self._author_spec: JsonObject = {}
         self._take_over(record)
 
@@ -131,13 +131,17 @@ class ScenarioResource(ToldStatus):
         if not self.is_mine(current):
             self._take_over(current)
         if not self._defer(current):
-            current = self._store.update_payload(current, self._payload, phase=self.phase)
+            current = self._store.put(current.resource, self._rebuilt(current))
         self._record = current
 
     def _defer(self, record: Record) -> bool:
         """Let the status be written when somebody reads it; False if somebody does already."""
-        self._deferred = self._store.defer_payload(record, self._payload, phase=self.phase)
+        draft = self._rebuilt(record)
+        self._deferred = draft if self._store.defer(draft) else None
         return self._deferred is not None
+
+    def _rebuilt(self, record: Record) -> Rebuilt:
+        return Rebuilt(record, self._payload, self.phase)
 
     def _current(self) -> Record | None:
         """The stored object; None if it is gone, even if another one has its name."""
@@ -159,7 +163,7 @@ class ScenarioResource(ToldStatus):
     def record(self) -> Record:
         """The object as it is stored, or was when it was deleted."""
         last = self._record
-        return self._current() or replaced(last, last.revision, self._payload, self.phase)
+        return self._current() or self._rebuilt(last).at(last.revision)
 
     def header(self) -> JsonObject:
         """The object without its timeline, however long that is, and who wrote which field when."""

@@ -6,15 +6,15 @@ decoded is remembered.
 
 from bisect import bisect_left
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable
 from typing import TypeAlias, cast
 
 import orjson
 
 from kubescene.api.records import Record
 from kubescene.api.records.changes import MODIFIED, Change
+from kubescene.api.records.drafts import Rebuilt
 from kubescene.api.records.part_decoding import PartDecoder
-from kubescene.api.records.parts import Composite, Payload, PodSections, Sections
+from kubescene.api.records.parts import Composite, PodSections, Sections
 from kubescene.api.records.traits import PODS
 from kubescene.api.scheme import GroupResource
 from kubescene.store.history import DEFAULT_WINDOW, History
@@ -28,22 +28,6 @@ Records: TypeAlias = list[Record]
 Keys: TypeAlias = list[tuple[str, str]]
 
 
-class Deferred:
-    """A record, how to make the encoding that replaces its own, and its phase then.
-
-    Its owner may set another phase as long as it ``waits``, that is until somebody reads the
-    resource, or defers something else.
-    """
-
-    __slots__ = ("build", "phase", "record", "waits")
-
-    def __init__(self, record: Record, build: Callable[[int], Payload], phase: str) -> None:
-        self.record = record
-        self.build = build
-        self.phase = phase
-        self.waits = True
-
-
 class StoredObjects:
     """The objects of one world, for those who read them."""
 
@@ -55,7 +39,7 @@ class StoredObjects:
         self._objects: defaultdict[GroupResource, dict[tuple[str, str], Record]] = defaultdict(dict)
         self._sorted: dict[GroupResource, tuple[int, Keys]] = {}
         self._membership: defaultdict[GroupResource, int] = defaultdict(int)
-        self._deferred: dict[GroupResource, Deferred] = {}
+        self._deferred: dict[GroupResource, Rebuilt] = {}
         self._decoder = PartDecoder()
         self._decoded: OrderedDict[int, JsonObject] = OrderedDict()
 
@@ -197,26 +181,9 @@ class StoredObjects:
         deferred.waits = False
         record = deferred.record
         self._begun = revision = self._revision + 1
-        newest = replaced(record, revision, deferred.build, deferred.phase)
+        newest = deferred.at(revision)
         self._objects[resource][record.key] = newest
         self._revision = revision
         change = Change(MODIFIED, newest, record, self)
         self.indexes.update(change)
         self.history.append(change)
-
-
-def replaced(record: Record, revision: int, build: Callable[[int], Payload], phase: str) -> Record:
-    """The record with another encoding and phase, at the next revision."""
-    return Record(
-        resource=record.resource,
-        namespace=record.namespace,
-        name=record.name,
-        uid=record.uid,
-        revision=revision,
-        payload=build(revision),
-        labels=record.labels,
-        node=record.node,
-        phase=phase,
-        owner=record.owner,
-        deleting=record.deleting,
-    )

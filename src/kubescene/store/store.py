@@ -7,29 +7,23 @@ raises `ReentrantWriteError`. The thread that calls `own` is the only one that m
 on; other threads read.
 """
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 from copy import deepcopy
 from threading import get_ident
 from types import FunctionType
 from typing import Any
 
 from kubescene.api.records import Record, make_record, successor, versioned
-from kubescene.api.records.changes import ADDED, DELETED, MODIFIED, Change, ChangeType
-from kubescene.api.records.parts import (
-    Composite,
-    PartEncoder,
-    Payload,
-    Predecessor,
-    Sections,
-    restated,
-)
+from kubescene.api.records.changes import ADDED, DELETED, MODIFIED, Change
+from kubescene.api.records.drafts import Draft, Rebuilt, changed
+from kubescene.api.records.parts import Composite, PartEncoder, Predecessor, Sections
 from kubescene.api.records.traits import EVERYTHING, PODS
 from kubescene.api.scheme import GroupResource
 from kubescene.api.text.encoding import encode
 from kubescene.errors import AlreadyExistsError, ConflictError, NotFoundError, ReentrantWriteError
 from kubescene.store.history import DEFAULT_WINDOW
 from kubescene.store.journals import Journal
-from kubescene.store.reading import Deferred, StoredObjects, replaced
+from kubescene.store.reading import StoredObjects
 from kubescene.store.subscriptions import Route, Subscriber, Subscription, Subscriptions
 from kubescene.types import JsonObject
 
@@ -59,121 +53,47 @@ class Store(StoredObjects):
 
     # -- writing ---------------------------------------------------------------------------
 
-    def create(
-        self, resource: GroupResource, obj: JsonObject, *, like: Predecessor | None = None
+    def put(
+        self, resource: GroupResource, new: JsonObject | Draft, *, expected: int | None = None
     ) -> Record:
-        """Store a new object; its metadata must carry a name.
+        """Store an object, new or changed; its metadata must carry a name.
 
-        ``like`` is another object, stored and decoded: members that are the very same as its own
-        are not encoded again.
+        ``expected`` is the revision that it must have until now, 0 if there must be none. A draft
+        is encoded already.
         """
-        metadata = obj["metadata"]
-        key = (metadata.get("namespace", ""), metadata["name"])
-        if key in self._objects[resource]:
-            raise taken(resource, key[1])
-        self._claim()
-        return self._put(ADDED, resource, obj, None, like)
-
-    def update(
-        self, resource: GroupResource, obj: JsonObject, *, expected: int | None = None
-    ) -> Record:
-        """Replace an object; with ``expected``, only if that is still its revision."""
-        metadata = obj["metadata"]
-        current = self._current(resource, metadata.get("namespace", ""), metadata["name"], expected)
-        self._claim()
-        return self._put(MODIFIED, resource, obj, current)
-
-    def create_like(
-        self, other: Record, name: str, uid: str, metadata: bytes, members: tuple[bytes, ...]
-    ) -> Record:
-        """Store a new object that is encoded already, and like another one in all else."""
-        resource, namespace = other.resource, other.namespace
-        assert isinstance(other.payload, Sections)
-        if (namespace, name) in self._objects[resource]:
-            raise taken(resource, name)
+        if resource in self._deferred:
+            self._catch_up(resource)
         self._claim()
         revision = self._revision + 1
-        record = Record(
-            resource,
-            namespace,
-            name,
-            uid,
-            revision,
-            type(other.payload)(other.payload.head, revision, metadata, members),
-            other.labels,
-            other.node,
-            other.phase,
-            other.owner,
-        )
-        return self._commit(Change(ADDED, record, None, self))
-
-    def rewrite(
-        self,
-        current: Record,
-        members: tuple[bytes, ...],
-        *,
-        node: str,
-        phase: str,
-        metadata: bytes | None = None,
-        labels: dict[str, str] | None = None,
-        deleting: bool = False,
-    ) -> Record:
-        """Replace the encoding of the newest record, apart from metadata that are not given.
-
-        ``node``, ``phase``, ``labels`` and ``deleting`` are what the encoding says of them.
-        """
-        self._claim()
-        revision, old = self._revision + 1, current.payload
-        assert isinstance(old, Sections)
-        metadata = old.metadata if metadata is None else metadata
-        record = Record(
-            current.resource,
-            current.namespace,
-            current.name,
-            current.uid,
-            revision,
-            type(old)(old.head, revision, metadata, members),
-            current.labels if labels is None else labels,
-            node,
-            phase,
-            current.owner,
-            deleting or current.deleting,
-        )
-        return self._commit(Change(MODIFIED, record, current, self))
-
-    def restate(self, current: Record, status: JsonObject) -> Record:
-        """Replace the status of the newest record, which ends with it; all else stays."""
-        self._claim()
-        revision, old, before = self._revision + 1, current.payload, self.decoded(current)
-        assert isinstance(old, Sections)
-        metadata = {**before["metadata"], "resourceVersion": str(revision)}
-        obj = {**before, "metadata": metadata, "status": status}
-        payload = type(old)(old.head, revision, old.metadata, restated(old, status))
-        record = successor(current, obj, revision, payload)
-        return self._commit(Change(MODIFIED, record, current, self), obj)
+        obj: JsonObject | None
+        if isinstance(new, dict):
+            metadata = new["metadata"]
+            name = metadata["name"]
+            current = self._objects[resource].get((metadata.get("namespace", ""), name))
+            obj = versioned(new, revision)
+            record = self._encoded(resource, obj, metadata, current)
+        else:
+            record = new.at(revision)
+            name = record.name
+            current = self._objects[resource].get((record.namespace, name))
+            obj = None if new.obj is None else versioned(new.obj, revision)
+        if expected is not None:
+            check_expected(resource, name, current, expected)
+        kind = ADDED if current is None else MODIFIED
+        return self._commit(Change(kind, record, current, self), obj)
 
     def shared(self, part: bytes) -> bytes:
         """The part, or the one that is kept already for the same text."""
         return self._encoder.shared(part)
 
-    def update_payload(
-        self, record: Record, build: Callable[[int], Payload], *, phase: str
-    ) -> Record:
-        """Replace the encoding of a record by parts made for the next revision."""
-        current = self._current(record.resource, record.namespace, record.name, None)
-        self._claim()
-        replacement = replaced(current, self._revision + 1, build, phase)
-        return self._commit(Change(MODIFIED, replacement, current, self))
-
-    def defer_payload(
-        self, record: Record, build: Callable[[int], Payload], *, phase: str
-    ) -> Deferred | None:
-        """Like `update_payload`, but made only when somebody reads the resource.
+    def defer(self, draft: Rebuilt) -> bool:
+        """Put a draft, but only when somebody reads the resource.
 
         For the newest record of an object that changes far more often than anybody looks at it.
-        Refused (None) if the record is not the newest, or if somebody may be looking already: a
-        subscriber of the resource, a journal, another thread.
+        Refused if the record is not the newest, or if somebody may be looking already: a subscriber
+        of the resource, a journal, another thread.
         """
+        record = draft.record
         resource = record.resource
         pending = self._deferred.get(resource)
         if pending is not None and pending.record is record:
@@ -182,10 +102,11 @@ class Store(StoredObjects):
         else:
             served = self._journal is not None or self._owner is not None
             if served or self._subscriptions.follow(resource) or not self.is_newest(record):
-                return None
+                return False
             self._catch_up(resource)
-        deferred = self._deferred[resource] = Deferred(record, build, phase)
-        return deferred
+        self._deferred[resource] = draft
+        draft.waits = True
+        return True
 
     def remove(
         self, resource: GroupResource, namespace: str, name: str, *, expected: int | None = None
@@ -194,15 +115,20 @@ class Store(StoredObjects):
 
         The returned record is its last state at the revision of the removal.
         """
-        current = self._current(resource, namespace, name, expected)
+        current = self.get(resource, namespace, name)
+        if current is None:
+            raise missing(resource, name)
+        if expected is not None:
+            check_expected(resource, name, current, expected)
         self._claim()
-        payload = current.payload
-        if not isinstance(payload, Sections):
-            return self._put(DELETED, resource, self.decoded(current), current)
-        revision = self._revision + 1
-        payload = type(payload)(payload.head, revision, payload.metadata, payload.members)
-        record = at_revision(current, revision, payload)
-        return self._commit(Change(DELETED, record, current, self))
+        revision, payload = self._revision + 1, current.payload
+        if isinstance(payload, Sections):
+            last = changed(current, payload.members, current.phase).at(revision)
+            return self._commit(Change(DELETED, last, current, self))
+        before = self.decoded(current)
+        obj = versioned(before, revision)
+        last = self._encoded(resource, obj, before["metadata"], current)
+        return self._commit(Change(DELETED, last, current, self), obj)
 
     def mirror(self, resource: GroupResource, obj: JsonObject, version: int) -> Record:
         """Take over an object as another server holds it, new or changed.
@@ -214,7 +140,7 @@ class Store(StoredObjects):
         current = self._objects[resource].get((metadata.get("namespace", ""), metadata["name"]))
         self._claim()
         copy = versioned(obj, version)
-        before = None if current is None else self._known_encoding(current, obj)
+        before = None if current is None else self._known_encoding(current, metadata)
         payload = self._encoder.sections(copy, version, before, node_apart=resource == PODS)
         record = make_record(resource, copy, self._revision + 1, payload)
         kind = ADDED if current is None else MODIFIED
@@ -295,7 +221,7 @@ class Store(StoredObjects):
         """Call ``handler`` for every later change (of ``resources``), synchronously.
 
         Who follows everything may say what it is ``patient`` about: resources of which it need not
-        hear what may be deferred (see `defer_payload`). Changes of pods that have none of the
+        hear what may be deferred (see `defer`). Changes of pods that have none of the
         ``traits`` (`kubescene.api.records.traits`) are left out. A copy of the store has a copy of
         the subscription, unless that is not wanted or the handler is a plain function, which cannot
         be told apart from its copy.
@@ -310,27 +236,6 @@ class Store(StoredObjects):
 
     # -- inside ----------------------------------------------------------------------------
 
-    def _current(
-        self, resource: GroupResource, namespace: str, name: str, expected: int | None
-    ) -> Record:
-        current = self.get(resource, namespace, name)
-        if current is None:
-            raise NotFoundError(
-                f'{resource} "{name}" not found',
-                name=name,
-                group=resource.group,
-                kind=resource.resource,
-            )
-        if expected is not None and expected != current.revision:
-            raise ConflictError(
-                f'Operation cannot be fulfilled on {resource} "{name}": the object has been '
-                "modified; please apply your changes to the latest version and try again",
-                name=name,
-                group=resource.group,
-                kind=resource.resource,
-            )
-        return current
-
     def _claim(self) -> None:
         if self._subscriptions.telling is not None:
             told = self._subscriptions.telling
@@ -343,33 +248,24 @@ class Store(StoredObjects):
                 "this thread does not own the store: submit the write to the engine thread"
             )
 
-    def _put(
-        self,
-        change_type: ChangeType,
-        resource: GroupResource,
-        obj: JsonObject,
-        previous: Record | None,
-        like: Predecessor | None = None,
+    def _encoded(
+        self, resource: GroupResource, obj: JsonObject, given: JsonObject, previous: Record | None
     ) -> Record:
+        """The record of what `versioned` returned; ``given`` are the metadata that it was given."""
         revision = self._revision + 1
-        copy = versioned(obj, revision)
         if resource == EVENTS:
-            record = make_record(resource, copy, revision, encode(copy))
-            return self._commit(Change(change_type, record, previous, self), copy)
+            return make_record(resource, obj, revision, encode(obj))
         if previous is not None and isinstance(previous.payload, Composite):
-            shared = previous.payload.succeed(copy, revision)
+            shared = previous.payload.succeed(obj, revision)
             if shared is not None:
-                record = make_record(resource, copy, revision, shared)
-                return self._commit(Change(change_type, record, previous, self), copy)
-        before = like if previous is None else self._known_encoding(previous, obj)
-        payload = self._encoder.sections(copy, revision, before, node_apart=resource == PODS)
+                return make_record(resource, obj, revision, shared)
+        before = None if previous is None else self._known_encoding(previous, given)
+        payload = self._encoder.sections(obj, revision, before, node_apart=resource == PODS)
         if previous is not None and before is not None and before.same_metadata:
-            record = successor(previous, copy, revision, payload)
-        else:
-            record = make_record(resource, copy, revision, payload)
-        return self._commit(Change(change_type, record, previous, self), copy)
+            return successor(previous, obj, revision, payload)
+        return make_record(resource, obj, revision, payload)
 
-    def _known_encoding(self, previous: Record, obj: JsonObject) -> Predecessor | None:
+    def _known_encoding(self, previous: Record, given: JsonObject) -> Predecessor | None:
         """What is known of the encoding of an object that replaces ``previous``."""
         payload = previous.payload
         if not isinstance(payload, Sections):
@@ -377,7 +273,7 @@ class Store(StoredObjects):
         old = self._decoded.get(previous.revision)
         if old is None:
             return Predecessor(payload)
-        return Predecessor(payload, old, same_metadata=obj["metadata"] is old["metadata"])
+        return Predecessor(payload, old, same_metadata=given is old["metadata"])
 
     def _commit(self, change: Change, decoded: JsonObject | None = None) -> Record:
         if self._journal is not None:
@@ -424,26 +320,33 @@ class Store(StoredObjects):
         return twin
 
 
-def at_revision(record: Record, revision: int, payload: Payload) -> Record:
-    """The record at another revision, encoded as ``payload``."""
-    return Record(
-        record.resource,
-        record.namespace,
-        record.name,
-        record.uid,
-        revision,
-        payload,
-        record.labels,
-        record.node,
-        record.phase,
-        record.owner,
-        record.deleting,
-    )
+def check_expected(
+    resource: GroupResource, name: str, current: Record | None, expected: int
+) -> None:
+    """Refuse a write whose author expects another revision than there is."""
+    if current is None:
+        if expected:
+            raise missing(resource, name)
+    elif not expected:
+        raise AlreadyExistsError(
+            f'{resource} "{name}" already exists',
+            name=name,
+            group=resource.group,
+            kind=resource.resource,
+        )
+    elif expected != current.revision:
+        raise ConflictError(
+            f'Operation cannot be fulfilled on {resource} "{name}": the object has been '
+            "modified; please apply your changes to the latest version and try again",
+            name=name,
+            group=resource.group,
+            kind=resource.resource,
+        )
 
 
-def taken(resource: GroupResource, name: str) -> AlreadyExistsError:
-    return AlreadyExistsError(
-        f'{resource} "{name}" already exists',
+def missing(resource: GroupResource, name: str) -> NotFoundError:
+    return NotFoundError(
+        f'{resource} "{name}" not found',
         name=name,
         group=resource.group,
         kind=resource.resource,

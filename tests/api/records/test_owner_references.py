@@ -23,7 +23,7 @@ OWNER: dict[str, Any] = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": 
 
 def stored(metadata: dict[str, Any]) -> Record:
     metadata = {"name": "a", "namespace": "default", "uid": "x", **metadata}
-    return Store().create(PODS, {"apiVersion": "v1", "kind": "Pod", "metadata": metadata})
+    return Store().put(PODS, {"apiVersion": "v1", "kind": "Pod", "metadata": metadata}, expected=0)
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from kubescene.api.records import Record, cut_revision, same_metadata, versioned
+from kubescene.api.records.drafts import Rebuilt
 from kubescene.api.records.part_decoding import PartDecoder
 from kubescene.api.records.parts import (
+    Payload,
     PodSections,
     Sections,
     nominating,
@@ -90,7 +92,7 @@ def test_parts_joined_are_the_whole(
     resource: GroupResource, obj: JsonObject, steps: list[tuple[str, JsonValue]]
 ) -> None:
     store = Store()
-    record = store.create(resource, obj)
+    record = store.put(resource, obj, expected=0)
     check(record, obj)
     for step, value in steps:
         if step == "forget":
@@ -100,9 +102,9 @@ def test_parts_joined_are_the_whole(
         obj = changed(store.decoded(record), step, value)
         if step == "remove":
             check(store.remove(resource, "", "x"), obj)
-            record = store.create(resource, obj)
+            record = store.put(resource, obj, expected=0)
         else:
-            record = store.update(resource, obj)
+            record = store.put(resource, obj)
         check(record, obj)
 
 
@@ -129,9 +131,9 @@ def sections(record: Record) -> Sections:
 
 
 def test_a_binding_shares_metadata_and_spec(store: Store) -> None:
-    first = store.create(PODS, pod())
+    first = store.put(PODS, pod(), expected=0)
     obj = store.decoded(first)
-    bound = store.update(PODS, {**obj, "spec": {**obj["spec"], "nodeName": "n1"}})
+    bound = store.put(PODS, {**obj, "spec": {**obj["spec"], "nodeName": "n1"}})
     assert sections(bound).metadata is sections(first).metadata
     assert sections(bound).members[0] is sections(first).members[0]
     assert sections(bound).members[1] == b',"nodeName":"n1"}'
@@ -139,10 +141,10 @@ def test_a_binding_shares_metadata_and_spec(store: Store) -> None:
 
 
 def test_a_status_shares_all_but_itself(store: Store) -> None:
-    record = store.create(PODS, pod())
+    record = store.put(PODS, pod(), expected=0)
     obj = store.decoded(record)
-    bound = store.update(PODS, {**obj, "spec": {**obj["spec"], "nodeName": "n1"}})
-    runs = store.update(PODS, {**store.decoded(bound), "status": {"phase": "Running"}})
+    bound = store.put(PODS, {**obj, "spec": {**obj["spec"], "nodeName": "n1"}})
+    runs = store.put(PODS, {**store.decoded(bound), "status": {"phase": "Running"}})
     assert sections(runs).metadata is sections(bound).metadata
     assert sections(runs).members[:2] == sections(bound).members[:2]
     assert sections(runs).members[1] is sections(bound).members[1]
@@ -150,29 +152,29 @@ def test_a_status_shares_all_but_itself(store: Store) -> None:
 
 
 def test_equal_parts_of_different_objects_are_one(store: Store) -> None:
-    first, second = (store.create(PODS, pod(name=name)) for name in "ab")
+    first, second = (store.put(PODS, pod(name=name), expected=0) for name in "ab")
     assert sections(first).members[0] is sections(second).members[0]
     assert sections(first).members[2] is sections(second).members[2]
 
 
 def test_changed_metadata_are_encoded_again(store: Store) -> None:
-    first = store.create(PODS, pod())
+    first = store.put(PODS, pod(), expected=0)
     obj = store.decoded(first)
     metadata = {**obj["metadata"], "uid": "u"}
-    second = store.update(PODS, {**obj, "metadata": metadata})
+    second = store.put(PODS, {**obj, "metadata": metadata})
     assert not same_metadata(second, first)
     assert b'"uid":"u"' in second.data
 
 
 def test_members_in_another_order_are_encoded_in_that_order(store: Store) -> None:
-    store.create(PODS, {**pod(), "metadata": {"name": "a", "uid": "u"}})
+    store.put(PODS, {**pod(), "metadata": {"name": "a", "uid": "u"}}, expected=0)
     metadata = {"uid": "u", "name": "a"}
     obj = {"status": {}, **pod(), "metadata": metadata}
-    check(store.update(PODS, obj), obj)
+    check(store.put(PODS, obj), obj)
 
 
 def test_an_object_is_joined_once(store: Store) -> None:
-    record = store.create(PODS, pod())
+    record = store.put(PODS, pod(), expected=0)
     assert record.data is record.data
 
 
@@ -185,11 +187,13 @@ class Growing:
 
 
 def test_a_part_may_be_anything_that_turns_into_bytes(store: Store) -> None:
-    record = store.create(OTHERS, pod())
+    record = store.put(OTHERS, pod(), expected=0)
     head, log = b'{"metadata":{"resourceVersion":"', Growing(b'"log":[1,2]')
-    changed = store.update_payload(
-        record, lambda n: (head, b"%d" % n, b'","name":"a"},', log, b"}"), phase=""
-    )
+
+    def build(revision: int) -> Payload:
+        return (head, b"%d" % revision, b'","name":"a"},', log, b"}")
+
+    changed = store.put(OTHERS, Rebuilt(record, build, ""))
     assert changed.data == b'{"metadata":{"resourceVersion":"2","name":"a"},"log":[1,2]}'
     assert changed.unversioned_data == b'{"metadata":{"name":"a"},"log":[1,2]}'
 

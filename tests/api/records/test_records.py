@@ -4,6 +4,7 @@ import orjson
 import pytest
 
 from kubescene.api.records import Record, cut_revision
+from kubescene.api.records.drafts import Rebuilt
 from kubescene.api.scheme import GroupResource
 from kubescene.store import Store
 from kubescene.testing import make_pod
@@ -29,7 +30,7 @@ TRAP = '"resourceVersion":"7"'
     ],
 )
 def test_the_revision_is_cut_out_and_nothing_else(obj: JsonObject) -> None:
-    record = Store().create(CONFIG_MAPS, obj)
+    record = Store().put(CONFIG_MAPS, obj, expected=0)
     expected = {"apiVersion": "", "kind": "", **obj}
     metadata = {k: v for k, v in obj["metadata"].items() if k != "resourceVersion"}
     assert orjson.loads(record.unversioned_data) == {**expected, "metadata": metadata}
@@ -43,7 +44,7 @@ def test_metadata_that_holds_only_a_revision_becomes_empty() -> None:
 
 def stored() -> tuple[Store, Record]:
     store = Store()
-    return store, store.create(CONFIG_MAPS, make_pod("a").build())
+    return store, store.put(CONFIG_MAPS, make_pod("a").build(), expected=0)
 
 
 def test_fragments_are_joined_only_when_somebody_reads() -> None:
@@ -54,7 +55,7 @@ def test_fragments_are_joined_only_when_somebody_reads() -> None:
         head = b'{"metadata":{"resourceVersion":"%d","name":"a"},' % revision
         return (head, large)
 
-    changed = store.update_payload(record, build, phase="Running")
+    changed = store.put(record.resource, Rebuilt(record, build, "Running"))
     assert isinstance(changed.payload, tuple)
     assert changed.payload == (build(2)[0], large)
     assert changed.payload[1] is large
@@ -66,14 +67,12 @@ def test_fragments_are_joined_only_when_somebody_reads() -> None:
 
 def test_a_record_made_of_fragments_can_be_removed() -> None:
     store, record = stored()
-    store.update_payload(
-        record,
-        lambda n: (
-            b'{"metadata":{"resourceVersion":"%d",' % n,
-            b'"name":"a","namespace":"default"}}',
-        ),
-        phase="",
-    )
+
+    def build(revision: int) -> tuple[bytes, ...]:
+        head = b'{"metadata":{"resourceVersion":"%d",' % revision
+        return (head, b'"name":"a","namespace":"default"}}')
+
+    store.put(CONFIG_MAPS, Rebuilt(record, build, ""))
     gone = store.remove(CONFIG_MAPS, "default", "a")
     assert gone.decode()["metadata"] == {
         "name": "a",

@@ -40,9 +40,9 @@ def changes_of(*versions: dict[str, Any]) -> list[Change]:
     """The changes that a pod with these versions brings about."""
     store, told = Store(), list[Change]()
     store.subscribe(told.append, (PODS,))
-    store.create(PODS, versions[0])
+    store.put(PODS, versions[0], expected=0)
     for version in versions[1:]:
-        store.update(PODS, version)
+        store.put(PODS, version)
     return told
 
 
@@ -77,7 +77,7 @@ def test_traits_of_a_change(before: Any, after: Any, traits: int) -> None:
 def test_a_pod_that_goes() -> None:
     store, told = Store(), list[Change]()
     store.subscribe(told.append, (PODS,))
-    store.create(PODS, pod())
+    store.put(PODS, pod(), expected=0)
     store.remove(PODS, "default", "p")
     assert traits_of(told[-1]) == GOES
 
@@ -86,7 +86,7 @@ def test_other_kinds_have_every_trait() -> None:
     store, told = Store(), list[Change]()
     store.subscribe(told.append)
     node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}}
-    store.create(GroupResource("", "nodes"), node)
+    store.put(GroupResource("", "nodes"), node, expected=0)
     assert traits_of(told[0]) == EVERYTHING
 
 
@@ -94,7 +94,7 @@ def test_a_subscriber_hears_of_changes_with_one_of_its_traits() -> None:
     store, told, all_told = Store(), list[Change](), list[Change]()
     store.subscribe(told.append, (PODS,), traits=PLACED | VOLUMES)
     store.subscribe(all_told.append, (PODS,))
-    store.create(PODS, pod())
-    store.update(PODS, pod(spec={"nodeName": "n"}))
+    store.put(PODS, pod(), expected=0)
+    store.put(PODS, pod(spec={"nodeName": "n"}))
     assert [change.record.node for change in told] == ["n"]
     assert len(all_told) == 2

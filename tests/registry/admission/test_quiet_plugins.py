@@ -36,7 +36,7 @@ class Keeper:
 
 
 class Quiet(Keeper):
-    """Says that it has nothing to say: then it is not asked."""
+    """Says that it has nothing to say: then it is not asked about deletions."""
 
     is_quiet = True
 
@@ -72,4 +72,4 @@ def test_it_may_refuse_a_change_of_status(kind: ResourceType, name: str, place: 
 def test_quiet_plugins_are_not_asked() -> None:
     registry = filled(Quiet())
     registry.delete(USER, PODS, "default", "a", options=DeleteOptions())
-    set_status(registry, PODS, "b", "default")
+    assert registry.record(PODS, "default", "a").deleting

@@ -5,7 +5,6 @@ Two worlds get the same patches. In one of them nothing is taken to be as it was
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -15,15 +14,16 @@ from kubescene.api.kinds import NODE
 from kubescene.api.options import WriteOptions
 from kubescene.api.patching.patches import PatchType
 from kubescene.api.records import Record
+from kubescene.api.records.drafts import Parts
 from kubescene.api.schemas.strict_decoding import are_sound_scalars
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.errors import ApiError
 from kubescene.registry import Registry, decoding
-from kubescene.registry import registry as verbs
 from kubescene.registry.admission.chain import AdmissionRequest
 from kubescene.registry.exports import export
-from kubescene.registry.shortcuts.status_changes import is_status_change
-from kubescene.registry.shortcuts.status_counts import StatusWrites
+from kubescene.registry.shortcuts.status_counts import StatusCounts
+from kubescene.registry.writes import WriteRequest
+from kubescene.shortcuts import PLAIN
 from kubescene.store import Store
 from kubescene.types import JsonObject
 from registry.conftest import USER, make_registry
@@ -42,12 +42,10 @@ def forgotten(*_: object) -> None:
 
 @contextmanager
 def the_long_way() -> Iterator[None]:
-    """Everything is prepared, checked, admitted, compared and encoded anew."""
+    """Everything is checked and encoded anew, too."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(verbs, "is_status_change", never)
         patched.setattr(decoding, "is_checked_status", never)
         patched.setattr(Store, "_known_encoding", forgotten)
-        patched.setattr(StatusWrites, "find", forgotten)
         yield
 
 
@@ -76,7 +74,7 @@ def create(registry: Registry, obj: JsonObject) -> object:
 
 @pytest.mark.parametrize("tracked", [False, True], ids=["plain", "tracked"])
 def test_for_every_kind_both_ways_end_alike(tracked: bool) -> None:
-    short, long = make_registry(), make_registry()
+    short, long = make_registry(), make_registry(PLAIN)
     short.track_fields = long.track_fields = tracked
     confusion = Confusion(7, short.scheme)
     accepted = refused = 0
@@ -136,7 +134,7 @@ def test_a_deployment_is_patched_alike(
 ) -> None:
     first = {"status": {"replicas": 3, "readyReplicas": 1, "collisionCount": 2}}
     last = {"status": {"availableReplicas": 1}}
-    short, long = make_registry(), make_registry()
+    short, long = make_registry(), make_registry(PLAIN)
     assert create(short, deployment(metadata)) == create(long, deployment(metadata))
     for patch_, given in ((first, {}), (patch, options), (last, {})):
         with the_long_way():
@@ -165,13 +163,15 @@ def test_what_is_stored_is_what_its_bytes_say() -> None:
 
 def test_counts_are_written_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     written: list[int] = []
-    restate = Store.restate
+    find = StatusCounts.find
 
-    def noted(store: Store, current: Record, status: JsonObject) -> Record:
-        written.append(status["replicas"])
-        return restate(store, current, status)
+    def noted(counts: StatusCounts, request: WriteRequest, current: Record | None) -> Parts | None:
+        found = find(counts, request, current)
+        if found is not None:
+            written.append(request.body["status"]["replicas"])
+        return found
 
-    monkeypatch.setattr(Store, "restate", noted)
+    monkeypatch.setattr(StatusCounts, "find", noted)
     registry = make_registry()
     create(registry, deployment({"labels": {"a": "b"}}))
     for count in (1, 2, 2, 3):
@@ -201,19 +201,6 @@ def test_admission_that_has_not_declared_itself_sees_every_status() -> None:
     for count in (2, 3):
         patch_status(registry, DEPLOYMENT, {"status": {"replicas": count}})
     assert seen == [{"replicas": 2}, {"replicas": 3}]
-
-
-def test_only_the_very_same_parts_count_as_unchanged() -> None:
-    deployments = make_registry().type_of(DEPLOYMENT)
-    old = {"metadata": {"name": "a"}, "spec": {"replicas": 1}, "status": {}}
-    assert is_status_change({**old, "status": {"replicas": 1}}, old, deployments)
-    assert not is_status_change({**old, "spec": {"replicas": 1}}, old, deployments)
-    assert not is_status_change({**old, "extra": 1}, old, deployments)
-    assert not is_status_change({**old, "status": None}, old, deployments)
-    untidy = {**old, "metadata": {"name": "a", "labels": {}}}
-    assert not is_status_change({**untidy, "status": {"replicas": 1}}, untidy, deployments)
-    custom = replace(deployments, custom=True)
-    assert not is_status_change({**old, "status": {"replicas": 1}}, old, custom)
 
 
 @pytest.mark.parametrize(

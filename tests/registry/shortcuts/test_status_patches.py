@@ -181,7 +181,7 @@ class QuietCounting(DeclaredCounting):
     is_quiet = True
 
 
-COUNTING = [(Counting, 2), (DeclaredCounting, 2), (QuietCounting, 0)]
+COUNTING = [(Counting, 2), (DeclaredCounting, 2), (QuietCounting, 1)]
 
 
 @pytest.mark.parametrize(("plugin", "times"), COUNTING)

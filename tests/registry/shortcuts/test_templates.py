@@ -17,7 +17,7 @@ from kubescene.api.records.templates import Blueprint
 from kubescene.api.scheme import GroupResource
 from kubescene.clock import SECOND, Identities, VirtualClock
 from kubescene.errors import ApiError, ForbiddenError
-from kubescene.registry import Registry
+from kubescene.registry import EmbeddedRegistry, Registry
 from kubescene.registry.admission.chain import AdmissionChain, AdmissionPlugin, AdmissionRequest
 from kubescene.registry.admission.plugins import default_chain
 from kubescene.registry.bootstrap import bootstrap
@@ -64,7 +64,7 @@ class Numbering:
 
 
 def world(*plugins: AdmissionPlugin) -> Registry:
-    registry = Registry(
+    registry = EmbeddedRegistry(
         scheme=builtin_scheme(),
         store=Store(),
         clock=VirtualClock(),

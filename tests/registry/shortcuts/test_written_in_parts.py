@@ -8,14 +8,14 @@ import kubescene
 from kubescene.api.patching.patches import merge_patch
 from kubescene.api.records import Record
 from kubescene.api.scheme import GroupResource
-from kubescene.registry.shortcuts import templates
-from kubescene.registry.shortcuts.node_status_patches import NodeReports
+from kubescene.cluster import ClusterOptions
+from kubescene.registry.shortcuts import Shortcut
+from kubescene.registry.shortcuts.bindings import Bindings
 from kubescene.registry.shortcuts.pod_deletions import PodDeletions
-from kubescene.registry.shortcuts.status_counts import StatusWrites
-from kubescene.registry.shortcuts.status_patches import Reports
-from kubescene.registry.subresources.binding import Bindings
+from kubescene.registry.shortcuts.status_counts import StatusCounts
+from kubescene.registry.writes import Result, WriteRequest
 from kubescene.scenario import ScenarioBuilder
-from kubescene.store import Store
+from kubescene.shortcuts import ALL
 from kubescene.testing import make_deployment, make_node, make_pod, make_priority_class
 from kubescene.testing.builders import PodBuilder
 from kubescene.types import JsonObject
@@ -38,12 +38,13 @@ VICTIMS: dict[str, JsonObject] = {
 }
 
 
-def outcome(pod: PodBuilder) -> tuple[bytes, list[str], list[object]]:
+def outcome(pod: PodBuilder, *, plain: bool = False) -> tuple[bytes, list[str], list[object]]:
     """The world, what was told of it, and the hot fields of the pods."""
     built = ScenarioBuilder("parts").create(make_node("bare-$(INDEX)").cpu("4"), count=2)
     built.create(make_node("zoned-$(INDEX)").cpu("4").zone("a"), count=2).step(2)
     built.create(pod, count=6).step(3)
-    run = kubescene.run(built.delete("v1", "Pod", "p-3", namespace="default").done())
+    built.delete("v1", "Pod", "p-3", namespace="default")
+    run = kubescene.run(built.done(), plain=plain)
     assert run.ok, run.message
     records = run.cluster.store.list(GroupResource("", "pods"))
     hot: list[object] = [
@@ -52,7 +53,7 @@ def outcome(pod: PodBuilder) -> tuple[bytes, list[str], list[object]]:
     return run.cluster.export(), [repr(fact) for fact in run.log], hot
 
 
-def outcome_of_a_deployment() -> tuple[bytes, list[str]]:
+def outcome_of_a_deployment(*, plain: bool = False) -> tuple[bytes, list[str]]:
     """The same of a Deployment that is scaled and rolled out."""
     web = ("apps/v1", "Deployment", "web")
     image = {"template": {"spec": {"containers": [{"name": "c", "image": "a:2"}]}}}
@@ -61,52 +62,42 @@ def outcome_of_a_deployment() -> tuple[bytes, list[str]]:
     built.patch(*web, {"spec": {"replicas": 7}}, namespace="default").step(40)
     built.patch(*web, {"spec": image}, namespace="default").step(90)
     built.patch(*web, {"spec": {"replicas": 1}}, namespace="default")
-    run = kubescene.run(built.done())
+    run = kubescene.run(built.done(), plain=plain)
     assert run.ok, run.message
     return run.cluster.export(), [repr(fact) for fact in run.log]
 
 
-def the_long_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Bindings, "are_quick", lambda *_: False)
-    monkeypatch.setattr(Reports, "find", lambda *_: None)
-    monkeypatch.setattr(NodeReports, "find", lambda *_: None)
-    monkeypatch.setattr(templates, "cast_of", lambda *_: None)
-    monkeypatch.setattr(StatusWrites, "find", lambda *_: None)
-    monkeypatch.setattr(PodDeletions, "grace_of", lambda *_: None)
+def noted(monkeypatch: pytest.MonkeyPatch, shortcut: type[Shortcut]) -> list[Record | None]:
+    """The records for which a shortcut knows an answer from now on."""
+    found: list[Record | None] = []
+    find = shortcut.find
 
+    def call(self: Shortcut, request: WriteRequest, current: Record | None) -> Result | None:
+        result = find(self, request, current)
+        if result is not None:
+            found.append(current)
+        return result
 
-def noted(monkeypatch: pytest.MonkeyPatch, owner: type, method: str) -> list[Record]:
-    """The records that a method is called with from now on."""
-    found: list[Record] = []
-    called = getattr(owner, method)
-
-    def call(self: object, record: Record, *more: object) -> object:
-        found.append(record)
-        return called(self, record, *more)
-
-    monkeypatch.setattr(owner, method, call)
+    monkeypatch.setattr(shortcut, "find", call)
     return found
 
 
 @pytest.mark.parametrize("shape", PODS)
-def test_parts_give_what_the_long_way_gives(shape: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    in_parts = outcome(PODS[shape]())
-    the_long_way(monkeypatch)
-    assert outcome(PODS[shape]()) == in_parts
+def test_parts_give_what_the_long_way_gives(shape: str) -> None:
+    assert outcome(PODS[shape]()) == outcome(PODS[shape](), plain=True)
 
 
 def test_so_does_the_status_of_a_deployment(monkeypatch: pytest.MonkeyPatch) -> None:
-    written = noted(monkeypatch, Store, "restate")
+    written = noted(monkeypatch, StatusCounts)
     in_parts = outcome_of_a_deployment()
-    resources = [record.resource.resource for record in written]
+    resources = [record.resource.resource for record in written if record is not None]
     assert min(resources.count("deployments"), resources.count("replicasets")) > 10
-    the_long_way(monkeypatch)
     written.clear()
-    assert outcome_of_a_deployment() == in_parts
+    assert outcome_of_a_deployment(plain=True) == in_parts
     assert not written
 
 
-def outcome_of_preemptions() -> tuple[bytes, list[str]]:
+def outcome_of_preemptions(*, plain: bool = False) -> tuple[bytes, list[str]]:
     """Pods lose their places, some of them held or in no hurry; others go that never ran."""
     built = ScenarioBuilder("parts").create(make_node("n-$(INDEX)").cpu("4"), count=4)
     built.create(make_priority_class("high", 10)).step(2)
@@ -116,22 +107,26 @@ def outcome_of_preemptions() -> tuple[bytes, list[str]]:
     built.step(3).create(make_pod("high-$(INDEX)").cpu("3").priority_class("high"), count=4)
     for name in ("high-0", "held-4"):
         built.step(4).delete("v1", "Pod", name, namespace="default")
-    run = kubescene.run(built.done())
+    run = kubescene.run(built.done(), plain=plain)
     assert run.ok, run.message
     return run.cluster.export(), [repr(fact) for fact in run.log]
 
 
 def test_so_do_preemptions(monkeypatch: pytest.MonkeyPatch) -> None:
-    marked = noted(monkeypatch, PodDeletions, "mark")
+    deleted = noted(monkeypatch, PodDeletions)
     in_parts = outcome_of_preemptions()
-    assert {pod.name.split("-")[0] for pod in marked} == {"high", "plain", "slow"}
-    the_long_way(monkeypatch)
-    marked.clear()
-    assert outcome_of_preemptions() == in_parts
-    assert not marked
+    names = {pod.name.split("-")[0] for pod in deleted if pod is not None}
+    assert names == {"hasty", "high", "plain", "slow"}
+    deleted.clear()
+    assert outcome_of_preemptions(plain=True) == in_parts
+    assert not deleted
 
 
 def test_most_pods_go_the_short_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    bound = noted(monkeypatch, Bindings, "bind")
-    outcome(PODS["plain"]())
+    bound = noted(monkeypatch, Bindings)
+    cluster = kubescene.Cluster(ClusterOptions(shortcuts=ALL.without("lane")))
+    cluster.create(make_node("n").cpu("8"))
+    for number in range(6):
+        cluster.create(make_pod(f"p-{number}").cpu("1"))
+    cluster.settle()
     assert len(bound) == 6

@@ -333,15 +333,17 @@ def test_options_need_a_profile() -> None:
 
 def test_pods_that_share_an_encoded_spec_share_what_is_read_from_it() -> None:
     store = Store()
-    records = [store.create(PODS, make_pod(name).cpu("1").gate("g").build()) for name in "pq"]
+    records = [
+        store.put(PODS, make_pod(name).cpu("1").gate("g").build(), expected=0) for name in "pq"
+    ]
     first, second = (PodInfo.read(each, each.decode(), CLASSES) for each in records)
     assert first.spec is second.spec
     assert first.gates == ("g",)
     bound = make_pod("p").cpu("1").gate("g").on("n").build()
-    record = store.update(PODS, bound)
+    record = store.put(PODS, bound)
     assert PodInfo.read(record, record.decode(), CLASSES).spec is first.spec
     urgent = {**bound, "spec": {**bound["spec"], "priority": 5}}
-    record = store.update(PODS, urgent)
+    record = store.put(PODS, urgent)
     assert PodInfo.read(record, record.decode(), CLASSES).priority == 5
 
 

@@ -51,10 +51,10 @@ TELLING = {
 
 def update(change: Callable[[JsonObject], None]) -> Change:
     store = Store()
-    before = store.create(PODS, running())
+    before = store.put(PODS, running(), expected=0)
     obj = copy.deepcopy(store.decoded(before))
     change(obj)
-    return Change(ChangeType.MODIFIED, store.update(PODS, obj), before, store)
+    return Change(ChangeType.MODIFIED, store.put(PODS, obj), before, store)
 
 
 def events_of(change: Change) -> list[Any]:
@@ -80,6 +80,6 @@ def test_what_was_reported_before_is_looked_at_as_well() -> None:
     store = Store()
     obj = running()
     obj["status"]["containerStatuses"][0]["resources"] = {"requests": {"cpu": "2"}}
-    before = store.create(PODS, obj)
-    after = store.update(PODS, {**store.decoded(before), "status": running()["status"]})
+    before = store.put(PODS, obj, expected=0)
+    after = store.put(PODS, {**store.decoded(before), "status": running()["status"]})
     assert not is_plain_update(Change(ChangeType.MODIFIED, after, before, store))

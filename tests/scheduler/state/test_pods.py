@@ -1,8 +1,10 @@
 """Pods as the scheduler sees them: read once where they are alike, and the same as read alone."""
 
 import pytest
+from msgspec import structs
 
 from kubescene.api.records.changes import Change, ChangeType
+from kubescene.api.records.drafts import changed
 from kubescene.api.records.parts import PodSections
 from kubescene.api.scheme import GroupResource
 from kubescene.scheduler.state.pod_kinds import NO_NAME
@@ -30,7 +32,9 @@ def pod(name: str, *volumes: JsonObject, text: str = "") -> JsonObject:
 
 def read(classes: PodClasses, *pods: JsonObject) -> list[PodInfo]:
     store = Store()
-    changes = [Change(ChangeType.ADDED, store.create(PODS, obj), None, store) for obj in pods]
+    changes = [
+        Change(ChangeType.ADDED, store.put(PODS, obj, expected=0), None, store) for obj in pods
+    ]
     return [PodInfo.of(change, classes) for change in changes]
 
 
@@ -125,7 +129,7 @@ def test_a_pod_that_is_read_after_another_is_what_reading_it_alone_gives(
 
 def test_a_pod_whose_status_changes_is_what_reading_it_anew_gives() -> None:
     store, classes = Store(), PodClasses()
-    first = store.create(PODS, pod("a"))
+    first = store.put(PODS, pod("a"), expected=0)
     before = PodInfo.of(Change(ChangeType.ADDED, first, None, store), classes)
     statuses: list[JsonObject] = [
         {"phase": "Running", "startTime": "2026-01-01T00:00:00Z"},
@@ -133,7 +137,7 @@ def test_a_pod_whose_status_changes_is_what_reading_it_anew_gives() -> None:
         {"phase": "Running"},
     ]
     for status in (*statuses, *statuses):
-        record = store.update(PODS, {**store.decoded(before.record), "status": status})
+        record = store.put(PODS, {**store.decoded(before.record), "status": status})
         change = Change(ChangeType.MODIFIED, record, before.record, store)
         pod_ = before.restated(record, classes) or PodInfo.of(change, classes, before)
         assert (pod_.start_time, pod_.nominated_node) == (
@@ -147,15 +151,16 @@ def test_a_pod_whose_status_changes_is_what_reading_it_anew_gives() -> None:
 def test_more_than_a_status_is_no_new_status() -> None:
     store, classes = Store(), PodClasses()
     for name in ("a", "b"):
-        added = Change(ChangeType.ADDED, store.create(PODS, pod(name)), None, store)
+        added = Change(ChangeType.ADDED, store.put(PODS, pod(name), expected=0), None, store)
         before = PodInfo.of(added, classes)
     obj = store.decoded(before.record)
-    restated = store.restate(before.record, obj["status"])
+    assert isinstance(before.record.payload, PodSections)
+    restated = store.put(PODS, changed(before.record, before.record.payload.members, ""))
     assert before.restated(restated, classes) is not None
     relabeled = {**obj, "metadata": {**obj["metadata"], "labels": {"app": "db"}}}
-    assert before.restated(store.update(PODS, relabeled), classes) is None
+    assert before.restated(store.put(PODS, relabeled), classes) is None
     assert isinstance(restated.payload, PodSections)
     spec, _, status, end = restated.payload.members
     members = (spec, b',"nodeName":"n"}', status, end)
-    bound = store.rewrite(restated, members, node="n", phase="Pending")
+    bound = store.put(PODS, structs.replace(changed(restated, members, "Pending"), node="n"))
     assert before.restated(bound, classes) is None

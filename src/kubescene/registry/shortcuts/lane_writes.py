@@ -11,8 +11,9 @@ from kubescene.api.options import WriteOptions
 from kubescene.api.records import Record
 from kubescene.api.records.changes import MODIFIED, Change
 from kubescene.api.records.parts import PodSections, assigned_node, generation_part
-from kubescene.registry.shortcuts.status_patches import Reports
-from kubescene.registry.subresources.binding import Bindings, labeled, topology_labels
+from kubescene.registry.shortcuts.bindings import Bindings, labeled, may_be_assigned
+from kubescene.registry.shortcuts.status_patches import StatusPatches
+from kubescene.registry.subresources.binding import topology_labels
 from kubescene.store import Store
 
 EMPTY = b'":{}'
@@ -30,10 +31,10 @@ class PodParts(NamedTuple):
 class LaneWrites:
     """Writes the pods of one world that go through the lane."""
 
-    def __init__(self, store: Store, bindings: Bindings, reports: Reports) -> None:
+    def __init__(self, store: Store, bindings: Bindings, patches: StatusPatches) -> None:
         self._store = store
         self._bindings = bindings
-        self._reports = reports
+        self._patches = patches
 
     def parts_of(self, pod: Record) -> PodParts | None:
         """What pods must have in common to be written alike; None if this one is like no other."""
@@ -47,7 +48,7 @@ class LaneWrites:
 
     def bound_parts(self, pod: Record, parts: PodParts, now: str) -> PodParts | None:
         """The parts of pods like this one once they are bound; None if there is more to it."""
-        if not self._bindings.may_be_assigned(pod):
+        if not may_be_assigned(pod):
             return None
         return parts._replace(status=self._bindings.status(parts.status, now))
 
@@ -58,8 +59,7 @@ class LaneWrites:
         """
         if options.blueprint is None:
             return None
-        report = self._reports.known(options.blueprint, parts.spec, parts.status)
-        return None if report is None else (report.status, report.phase)
+        return self._patches.known(options.blueprint, parts.spec, parts.status)
 
     def bind(self, pod: Record, node: str, status: bytes) -> Change:
         """Give a node and the status of a bound pod to a pod that waits."""

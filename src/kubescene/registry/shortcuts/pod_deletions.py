@@ -12,10 +12,12 @@ import orjson
 
 from kubescene.api.options import DeleteOptions
 from kubescene.api.records import Record, may_be_held
-from kubescene.api.records.parts import Sections, metadata_of, pod_members, pod_spec
+from kubescene.api.records.drafts import changed
+from kubescene.api.records.parts import PodSections, metadata_of, pod_spec
 from kubescene.registry.admission.chain import AdmissionChain
+from kubescene.registry.clocks import Clocks
 from kubescene.registry.deletion import DEFAULT_GRACE_S, TERMINAL, marked
-from kubescene.store import Store
+from kubescene.registry.writes import REMOVAL, Result, WriteRequest
 
 SPECS_KEPT = 512
 _PLAIN_POLICIES = ("", "Background")
@@ -24,39 +26,39 @@ _PLAIN_POLICIES = ("", "Background")
 class PodDeletions:
     """Deletions by parts, for one world."""
 
-    def __init__(self, store: Store, admission: AdmissionChain) -> None:
-        self._store = store
+    def __init__(self, admission: AdmissionChain, clocks: Clocks) -> None:
         self._admission = admission
+        self._clocks = clocks
 
-    def grace_of(self, pod: Record, options: DeleteOptions) -> int | None:
-        """The seconds that a pod has to stop, if that is all there is to its deletion.
-
-        None if it is not a pod, or has to go the long way: it may be held, is marked already, or
-        somebody may refuse.
-        """
-        members = pod_members(pod.payload)
-        if members is None or not self._admission.is_quiet or options.dry_run:
+    def find(self, request: WriteRequest, current: Record | None) -> Result | None:
+        """What becomes of a pod that nothing holds, is not marked yet and nobody may refuse."""
+        if current is None or type(current.payload) is not PodSections:
             return None
-        if options.propagation_policy not in _PLAIN_POLICIES or may_be_held(pod):
+        options: DeleteOptions = request.wish
+        if not self._admission.is_quiet or options.dry_run:
             return None
-        if not pod.node or pod.phase in TERMINAL:
-            return 0
-        asked = options.grace_period_s
-        grace_s = max(own_grace_s(members[0]) if asked is None else asked, 0)
-        return None if grace_s and pod.deleting else grace_s
+        if options.propagation_policy not in _PLAIN_POLICIES or may_be_held(current):
+            return None
+        payload = current.payload
+        grace_s = grace_of(current, payload.members[0], options.grace_period_s)
+        if not grace_s:
+            return REMOVAL
+        if current.deleting:
+            return None
+        now = self._clocks.world.now()
+        metadata = marked({"metadata": metadata_of(payload.metadata)}, grace_s, now)["metadata"]
+        encoded = orjson.dumps(metadata)[1:]
+        return changed(current, payload.members, current.phase, metadata=encoded, deleting=True)
 
-    def mark(self, pod: Record, grace_s: int, now: int) -> Record:
-        """Write down until when a pod has to stop."""
-        assert isinstance(pod.payload, Sections)
-        metadata = marked({"metadata": metadata_of(pod.payload.metadata)}, grace_s, now)["metadata"]
-        return self._store.rewrite(
-            pod,
-            pod.payload.members,
-            node=pod.node,
-            phase=pod.phase,
-            metadata=orjson.dumps(metadata)[1:],
-            deleting=True,
-        )
+    def learn(self, request: WriteRequest, before: Record | None, after: Record) -> None:
+        """Nothing: what becomes of a pod is found without an example."""
+
+
+def grace_of(pod: Record, spec: bytes, asked: int | None) -> int:
+    """The seconds that a pod has to stop; none if it never ran, or has ended."""
+    if not pod.node or pod.phase in TERMINAL:
+        return 0
+    return max(own_grace_s(spec) if asked is None else asked, 0)
 
 
 @lru_cache(SPECS_KEPT)

@@ -15,8 +15,9 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from kubescene.api.patching.patches import PatchType
-from kubescene.api.records import Record
-from kubescene.api.records.parts import Sections, ends_with_status
+from kubescene.api.records import Record, same_metadata
+from kubescene.api.records.drafts import Parts, changed
+from kubescene.api.records.parts import Sections, ends_with_status, restated
 from kubescene.api.schemas.strict_decoding import largest_integers
 from kubescene.api.scheme import ResourceType
 from kubescene.api.validation import OwnStatusRule, is_sound_status, own_status_rule
@@ -40,7 +41,7 @@ class Written(Struct, frozen=True):
     counts: Mapping[str, int]
 
 
-class StatusWrites:
+class StatusCounts:
     """The newest objects of one world whose status was written, by their encoded metadata."""
 
     def __init__(self, store: Store, admission: AdmissionChain) -> None:
@@ -48,43 +49,43 @@ class StatusWrites:
         self._admission = admission
         self._written: OrderedDict[bytes, Written] = OrderedDict()
 
-    def find(self, request: WriteRequest, current: Record) -> JsonObject | None:
-        """The status that a patch leads to; None if it has to go the long way."""
-        written = self._known(request, current)
-        if written is None or not is_plain(request) or current.deleting:
+    def find(self, request: WriteRequest, current: Record | None) -> Parts | None:
+        """The object with the counts that a patch says."""
+        if current is None or not self._admission.is_quiet:
             return None
-        before = self._store.decoded(current)["status"]
+        payload = current.payload
+        if type(payload) is not Sections or current.deleting or not ends_with_status(payload):
+            return None
+        written = self._written.get(payload.metadata)
+        if written is None or written.resource_type is not request.resource_type:
+            return None
+        if not is_plain(request):
+            return None
+        obj = self._store.decoded(current)
+        before = obj["status"]
         status = counted(before, request.body["status"], written.counts)
         kind = written.resource_type.kind
         if status is None or not is_sound_status(written.rule, kind, status, before):
             return None
-        return status
+        members = restated(payload, status)
+        return changed(current, members, current.phase, obj={**obj, "status": status})
 
-    def keep(self, request: WriteRequest, current: Record, record: Record) -> None:
+    def learn(self, request: WriteRequest, before: Record | None, after: Record) -> None:
         """Remember an object whose status was patched the long way."""
-        resource_type, payload = request.resource_type, record.payload
+        resource_type, payload = request.resource_type, after.payload
         if not is_plain(request) or resource_type.custom or resource_type.stored_as:
             return
         if not isinstance(payload, Sections) or not ends_with_status(payload):
             return
-        before = current.payload
         # Metadata that a write leaves alone have been validated, and will be left alone again.
-        if not isinstance(before, Sections) or payload.metadata is not before.metadata:
+        if before is None or after is before or not same_metadata(after, before):
             return
         rule = own_status_rule(resource_type)
-        if rule is not None and record is not current:
+        if rule is not None:
             counts = largest_integers(resource_type.gvk, "status")
             self._written[payload.metadata] = Written(resource_type, rule, counts)
             if len(self._written) > WRITTEN_KEPT:
                 self._written.popitem(last=False)
-
-    def _known(self, request: WriteRequest, current: Record) -> Written | None:
-        payload = current.payload
-        if type(payload) is not Sections or not self._admission.is_quiet:
-            return None
-        written = self._written.get(payload.metadata)
-        is_same = written is not None and written.resource_type is request.resource_type
-        return written if is_same and ends_with_status(payload) else None
 
 
 def counted(before: JsonObject, patch: JsonObject, counts: Mapping[str, int]) -> JsonObject | None:
@@ -114,6 +115,7 @@ def is_plain(request: WriteRequest) -> bool:
         and type(body) is dict
         and body.keys() == _STATUS
         and type(body["status"]) is dict
+        and not request.tracked
         and not options.strict
         and not options.dry_run
     )

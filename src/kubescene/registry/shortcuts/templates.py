@@ -10,153 +10,150 @@ the blueprint sees to itself. What a create adds is the same for all of them as 
 
 Otherwise the create takes the long way, and is the one that the next are like. Names are generated,
 checked and found unused for each object, and each takes its own uid, exactly as on the long way.
+
+Of pods even the text is made once, with places for what is each one's: name, uid and time in the
+metadata, the names of claims among the volumes in the spec.
 """
 
 from collections import OrderedDict
-from dataclasses import dataclass
+from collections.abc import Sequence
 
-from kubescene.actors import Actor
+import orjson
+from msgspec import Struct
+
 from kubescene.api.kinds import EVENT, NODE, POD
 from kubescene.api.options import WriteOptions
 from kubescene.api.records import Record
-from kubescene.api.records.parts import Predecessor, Sections
-from kubescene.api.records.templates import HOSTNAME, Blueprint
+from kubescene.api.records.drafts import Parts
+from kubescene.api.records.parts import Sections, pod_members
+from kubescene.api.records.templates import HOSTNAME, Blueprint, ClaimingBlueprint
 from kubescene.api.scheme import ResourceType
 from kubescene.api.validation.names import dns_subdomain, path_segment
-from kubescene.clock import Clock, Identities, format_time
+from kubescene.clock import Identities, format_time
 from kubescene.registry.admission.chain import AdmissionChain
-from kubescene.registry.shortcuts.encoded_templates import Cast, cast_of
+from kubescene.registry.clocks import Clocks
+from kubescene.registry.metadata import check_unused, example_name, free_name
 from kubescene.registry.writes import WriteRequest
 from kubescene.store import Store
-from kubescene.types import JsonObject
+from kubescene.types import JsonObject, JsonValue
 
-MOLDS_KEPT = 512
+TEMPLATES_KEPT = 512
 LABEL = 63
 """The longest value of a label; names of nodes have no other characters than those allowed."""
+_OWN = frozenset({"name", "uid", "creationTimestamp"})
+_CLAIM = "persistentVolumeClaim"
+_PLACE = "\0"
+"""Stands for the name of a claim while its place is looked for."""
 
 
-@dataclass(slots=True)
-class Mold:
+class Template(Struct, frozen=True):
     """An object that was created the long way, and what that depended on."""
 
-    actor: Actor
-    options: WriteOptions
-    namespace: str
+    request: WriteRequest
     seen: int
-    tracked: bool
-    resource_type: ResourceType
+    """The newest change of what admission looks at."""
     obj: JsonObject
-    encoded: Predecessor | None
-    """The object with its encoding, which others like it share."""
-    cast: Cast | None
-    """For those whose names are plain and that differ in nothing else but claims."""
+    encoded: "PodTemplate | None"
+    """Of pods whose bodies differ in nothing but names, and those of claims."""
 
-    @property
-    def place(self) -> str:
-        place: str = self.obj["metadata"].get("namespace", "")
-        return place
+    def serves(self, request: WriteRequest) -> bool:
+        """Whether a create of the same blueprint would become the same."""
+        first, blueprint = self.request, request.options.blueprint
+        return (
+            first.actor is request.actor
+            and first.namespace == request.namespace
+            and first.tracked is request.tracked
+            and first.resource_type is request.resource_type
+            and said_alike(first.options, request.options)
+            and blueprint is not None
+            and blueprint.covers(request.body)
+            and is_good_name(example_name(request.body["metadata"]), request.resource_type)
+        )
 
-    def is_good_name(self, name: str) -> bool:
-        """Whether validation, which all but the name has passed, would accept the name, too."""
-        if self.resource_type.gvk == EVENT:
-            return not path_segment(name)
-        # The name of a node may be a label, too.
-        return not dns_subdomain(name) and (self.resource_type.gvk == POD or len(name) <= LABEL)
-
-    def named(
-        self, name: str, body: JsonObject, identities: Identities, clock: Clock
-    ) -> JsonObject:
+    def named(self, name: str, uid: str, request: WriteRequest, now: str) -> JsonObject:
         """What becomes of another body, with a name, an identity and a date of its own."""
-        now, kind = format_time(clock.now()), self.resource_type.kind
-        assert self.options.blueprint is not None
-        poured = self.options.blueprint.poured(self.obj, body)
-        metadata = {
-            **poured["metadata"],
-            "name": name,
-            "uid": identities.uid(kind, self.place, name),
-            "creationTimestamp": now,
-        }
+        assert request.options.blueprint is not None
+        poured = request.options.blueprint.poured(self.obj, request.body)
+        own = {"name": name, "uid": uid, "creationTimestamp": now}
+        metadata = {**poured["metadata"], **own}
         if entries := metadata.get("managedFields"):
             metadata["managedFields"] = [{**entry, "time": now} for entry in entries]
         return {**poured, "metadata": metadata}
 
 
-class Molds:
-    """The newest molds of one world, by blueprint."""
+class Templates:
+    """The newest templates of one world, by blueprint."""
 
-    def __init__(self, store: Store, admission: AdmissionChain) -> None:
+    def __init__(
+        self, store: Store, admission: AdmissionChain, identities: Identities, clocks: Clocks
+    ) -> None:
         self._store = store
         self._admission = admission
-        self._molds: OrderedDict[Blueprint, Mold] = OrderedDict()
+        self._identities = identities
+        self._clocks = clocks
+        self._templates: OrderedDict[Blueprint, Template] = OrderedDict()
 
-    def find(
-        self,
-        actor: Actor,
-        body: JsonObject,
-        namespace: str,
-        options: WriteOptions,
-        *,
-        tracked: bool = False,
-    ) -> Mold | None:
-        """The mold that a create may use, if there is one."""
-        blueprint = options.blueprint
-        mold = self._molds.get(blueprint) if blueprint is not None else None
-        if mold is None or blueprint is None or mold.seen != self.seen(mold.resource_type):
+    def of(self, request: WriteRequest) -> Template | None:
+        """The template that a create has, if it is known and serves it."""
+        blueprint = request.options.blueprint
+        template = None if blueprint is None else self._templates.get(blueprint)
+        if template is None or blueprint is None:
             return None
-        if mold.tracked is not tracked:
+        if template.seen != self._seen(request.resource_type) or not template.serves(request):
             return None
-        same_request = mold.actor is actor and mold.namespace == namespace
-        same_options = told_alike(mold.options, options)
-        if not (same_request and same_options and blueprint.covers(body)):
-            return None
-        self._molds.move_to_end(blueprint)
-        return mold
+        self._templates.move_to_end(blueprint)
+        return template
 
-    def seen(self, resource_type: ResourceType) -> int:
+    def find(self, request: WriteRequest, current: Record | None) -> Parts | JsonObject | None:
+        """Another object of the template that a create has, named and found unused."""
+        template = self.of(request)
+        if template is None:
+            return None
+        kind, metadata = request.resource_type, template.obj["metadata"]
+        place: str = metadata.get("namespace", "")
+        name = free_name(request.body["metadata"], kind, place, self._identities, self._store)
+        uid = self._identities.uid(kind.kind, place, name)
+        now = format_time(self._clocks.of(kind).now())
+        check_unused(kind, place, name, self._store)
+        if template.encoded is not None:
+            return template.encoded.instance(name, uid, now, request.body)
+        return template.named(name, uid, request, now)
+
+    def learn(self, request: WriteRequest, before: Record | None, after: Record) -> None:
+        """Remember what was just created the long way, if others can be like it."""
+        blueprint, seen = request.options.blueprint, self._seen(request.resource_type)
+        # What admission looks at may be what was created.
+        if blueprint is None or seen >= after.revision or not blueprint.covers(request.body):
+            return
+        obj = self._store.decoded(after)
+        if not self._is_fit(request, obj):
+            return
+        encoded = pod_template(after, obj, request.body, blueprint)
+        self._templates[blueprint] = Template(request, seen, obj, encoded)
+        if len(self._templates) > TEMPLATES_KEPT:
+            self._templates.popitem(last=False)
+
+    def _seen(self, resource_type: ResourceType) -> int:
         """A number that is another one after each change of what admission looks at."""
         reads = self._admission.reads_for(resource_type.kind)
         return self._store.history.newest_among(reads)
 
-    def keep(
-        self,
-        request: WriteRequest,
-        namespace: str,
-        seen: int,
-        record: Record,
-        *,
-        tracked: bool = False,
-    ) -> None:
-        """Remember what was just created the long way, if others can be like it."""
-        blueprint, obj = request.options.blueprint, self._store.decoded(record)
-        if blueprint is None or not blueprint.covers(request.body):
-            return
-        if not self.is_fit(request, obj):
-            return
-        kind, options = request.resource_type, request.options
-        payload = record.payload
-        encoded = Predecessor(payload, obj) if isinstance(payload, Sections) else None
-        self._molds[blueprint] = Mold(
-            request.actor,
-            options,
-            namespace,
-            seen,
-            tracked,
-            kind,
-            obj,
-            encoded,
-            cast_of(record, obj, request.body, blueprint),
-        )
-        if len(self._molds) > MOLDS_KEPT:
-            self._molds.popitem(last=False)
-
-    def is_fit(self, request: WriteRequest, obj: JsonObject) -> bool:
-        """Whether others of the same blueprint differ from it in nothing but what `Mold` sets."""
+    def _is_fit(self, request: WriteRequest, obj: JsonObject) -> bool:
+        """Whether others of the blueprint differ from it in nothing but what is set each time."""
         gvk, given = request.resource_type.gvk, request.body["metadata"]
         if self._admission.reads is None or gvk not in (POD, EVENT, NODE):
             return False
         if gvk == NODE:
             return is_fit_node(given, obj["metadata"])
         return gvk == EVENT or is_fit_pod(given, obj)
+
+
+def is_good_name(name: str, resource_type: ResourceType) -> bool:
+    """Whether validation, which all but the name has passed, would accept the name, too."""
+    if resource_type.gvk == EVENT:
+        return not path_segment(name)
+    # The name of a node may be a label, too.
+    return not dns_subdomain(name) and (resource_type.gvk == POD or len(name) <= LABEL)
 
 
 def is_fit_pod(given: JsonObject, pod: JsonObject) -> bool:
@@ -181,7 +178,7 @@ def is_ephemeral(volume: JsonObject) -> bool:
     return volume.get("ephemeral") is not None
 
 
-def told_alike(one: WriteOptions, other: WriteOptions) -> bool:
+def said_alike(one: WriteOptions, other: WriteOptions) -> bool:
     """Whether options differ in nothing but the operation that they come from."""
     return (
         one.strict == other.strict
@@ -190,3 +187,96 @@ def told_alike(one: WriteOptions, other: WriteOptions) -> bool:
         and one.force == other.force
         and one.through == other.through
     )
+
+
+class PodTemplate:
+    """Alike pods, encoded: all is one but name, uid and time, which have places in the text."""
+
+    __slots__ = ("_members", "_metadata", "record")
+
+    def __init__(self, record: Record, metadata: JsonObject) -> None:
+        assert isinstance(record.payload, Sections)
+        self.record = record
+        self._members = record.payload.members
+        parts = [_blank(*each) for each in metadata.items() if each[0] != "resourceVersion"]
+        self._metadata = b",".join(parts) + b"}"
+
+    def instance(self, name: str, uid: str, now: str, body: JsonObject) -> Parts:
+        """One of them; its name has plain characters only."""
+        like, metadata = self.record, self.metadata(name, uid, now)
+        members = self.members(body)
+        return Parts(like, metadata, members, name, uid, like.labels, like.node, like.phase)
+
+    def metadata(self, name: str, uid: str, now: str) -> bytes:
+        """The encoded metadata of one of them."""
+        own = {b"name": name.encode(), b"uid": uid.encode(), b"creationTimestamp": now.encode()}
+        return self._metadata % own
+
+    def members(self, body: JsonObject) -> tuple[bytes, ...]:
+        """What becomes of the rest of a body, encoded."""
+        del body
+        return self._members
+
+
+class ClaimingPodTemplate(PodTemplate):
+    """Pods that name claims of their own as well; ``spec`` has a place for each."""
+
+    __slots__ = ("_spec",)
+
+    def __init__(self, record: Record, metadata: JsonObject, spec: bytes) -> None:
+        super().__init__(record, metadata)
+        self._spec = spec
+
+    def members(self, body: JsonObject) -> tuple[bytes, ...]:
+        return (self._spec % claim_names(body["spec"]["volumes"]), *self._members[1:])
+
+
+def pod_template(
+    record: Record, obj: JsonObject, body: JsonObject, blueprint: Blueprint
+) -> PodTemplate | None:
+    """The template of the pod that a body became.
+
+    None if others of the blueprint differ in more than their names and those of claims.
+    """
+    metadata, members = obj["metadata"], pod_members(record.payload)
+    is_pod = members is not None and metadata.keys() >= _OWN
+    if members is None or not is_pod or "managedFields" in metadata:
+        return None
+    if type(blueprint) is Blueprint:
+        return PodTemplate(record, metadata)
+    spec = b""
+    if type(blueprint) is ClaimingBlueprint:
+        spec = claiming_spec(obj["spec"], members[0], body["spec"]["volumes"])
+    return ClaimingPodTemplate(record, metadata, spec) if spec else None
+
+
+def claiming_spec(spec: JsonObject, encoded: bytes, given: Sequence[JsonObject]) -> bytes:
+    """An encoded spec with a place for the name of each claim that was given.
+
+    Empty if the names do not stand where they should: then each pod is encoded by itself.
+    """
+    volumes = [*map(_placed, spec["volumes"], given), *spec["volumes"][len(given) :]]
+    text = b',"spec":' + orjson.dumps({**spec, "volumes": volumes})
+    text = text[:-1].replace(b"%", b"%%").replace(orjson.dumps(_PLACE), b"%b")
+    names = claim_names(given)
+    as_expected = text.count(b"%b") == len(names) and text % names == encoded
+    return text if as_expected else b""
+
+
+def claim_names(volumes: Sequence[JsonObject]) -> tuple[bytes, ...]:
+    """The names of claims in order, encoded."""
+    claims = [claim for each in volumes if (claim := each.get(_CLAIM)) is not None]
+    return tuple([orjson.dumps(claim["claimName"]) for claim in claims])
+
+
+def _placed(volume: JsonObject, given: JsonObject) -> JsonObject:
+    if given.get(_CLAIM) is None:
+        return volume
+    return {**volume, _CLAIM: {**volume[_CLAIM], "claimName": _PLACE}}
+
+
+def _blank(member: str, value: JsonValue) -> bytes:
+    """A member as it stands in the text, or a place where each object's own will stand."""
+    if member in _OWN:
+        return b'"%b":"%%(%b)b"' % (member.encode(), member.encode())
+    return b"%b:%b" % (orjson.dumps(member), orjson.dumps(value).replace(b"%", b"%%"))

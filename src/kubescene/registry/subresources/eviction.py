@@ -36,7 +36,7 @@ from kubescene.registry.objects import set_condition
 from kubescene.types import JsonObject
 
 if TYPE_CHECKING:
-    from kubescene.registry.registry import Registry
+    from kubescene.registry.interface import Registry
 
 MAX_DISRUPTED_PODS = 2000
 RETRY_AFTER_S = 10

@@ -23,7 +23,7 @@ from kubescene.registry.patching import apply_patch
 from kubescene.types import JsonObject, JsonValue
 
 if TYPE_CHECKING:
-    from kubescene.registry.registry import Registry
+    from kubescene.registry.interface import Registry
 
 SCALE_TYPE = ResourceType(gvk=SCALE.gvk, plural="scales", namespaced=True)
 BUILT_IN = ScalePaths(("spec", "replicas"), ("status", "replicas"))

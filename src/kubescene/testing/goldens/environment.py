@@ -127,7 +127,7 @@ class ReplayClient:
         metadata.setdefault("uid", f"{metadata['name']}-uid")
         ref = ObjectRef.to(obj)
         self._note("create", ref, obj)
-        return self.store.create(self.resource(ref.gvk), obj)
+        return self.store.put(self.resource(ref.gvk), obj, expected=0)
 
     def update(
         self, obj: JsonObject, *, subresource: str = "", options: WriteOptions = NO_OPTIONS
@@ -198,7 +198,7 @@ class ReplayClient:
         status.pop("nominatedNodeName", None)
         others = [each for each in status.get("conditions") or () if each["type"] != SCHEDULED]
         status["conditions"] = [*others, {"type": SCHEDULED, "status": "True"}]
-        return self._start(self.store.update(self.resource(POD), obj))
+        return self._start(self.store.put(self.resource(POD), obj))
 
     def _start(self, record: Record) -> Record:
         """A write of its own, since binding sets neither phase nor start time."""
@@ -206,7 +206,7 @@ class ReplayClient:
         obj["status"]["phase"] = "Running"
         if self._starts:
             obj["status"]["startTime"] = obj["metadata"]["creationTimestamp"]
-        return self.store.update(record.resource, obj)
+        return self.store.put(record.resource, obj)
 
     def scale(self, ref: ObjectRef, replicas: int, *, options: WriteOptions = NO_OPTIONS) -> Record:
         raise NotFoundError(f"{ref} has no scale in a golden")
@@ -278,7 +278,7 @@ class ReplayClient:
         new = self._claims.written(ref, new, subresource)
         if _is_released(new):
             return self._remove(self._record(ref), ref)
-        record = self.store.update(self.resource(ref.gvk), new)
+        record = self.store.put(self.resource(ref.gvk), new)
         self.volumes.written(ref, new)
         return record
 
@@ -291,7 +291,7 @@ class ReplayClient:
         if "deletionTimestamp" in obj["metadata"]:
             return record
         obj["metadata"]["deletionTimestamp"] = DELETED_AT
-        return self.store.update(record.resource, obj)
+        return self.store.put(record.resource, obj)
 
     def _note(self, verb: str, ref: ObjectRef, body: Any = None) -> None:
         self.calls.append(Call(verb, ref, body))
@@ -443,7 +443,7 @@ class VolumeWrites:
         if claim is None or claim["spec"].get("volumeName"):
             return
         volume = self._volume(claim, node)
-        self._client.store.create(self._client.resource(VOLUME), volume)
+        self._client.store.put(self._client.resource(VOLUME), volume, expected=0)
         self.bind(ref, volume["metadata"]["name"])
 
     def _volume(self, claim: JsonObject, node: str) -> JsonObject:
@@ -471,7 +471,7 @@ class VolumeWrites:
 
     def _update(self, obj: JsonObject) -> None:
         ref = ObjectRef.to(obj)
-        self._client.store.update(self._client.resource(ref.gvk), obj)
+        self._client.store.put(self._client.resource(ref.gvk), obj)
 
 
 def claim_of(volume: JsonObject) -> str:

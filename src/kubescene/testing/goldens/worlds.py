@@ -326,10 +326,10 @@ class World:
     # -- objects ---------------------------------------------------------------------------
 
     def create(self, obj: JsonObject) -> None:
-        self.store.create(self.client.resource(_gvk(obj)), obj)
+        self.store.put(self.client.resource(_gvk(obj)), obj, expected=0)
 
     def update(self, obj: JsonObject) -> None:
-        self.store.update(self.client.resource(_gvk(obj)), obj)
+        self.store.put(self.client.resource(_gvk(obj)), obj)
 
     def remove(self, ref: ObjectRef) -> None:
         self.store.remove(self.client.resource(ref.gvk), ref.namespace, ref.name)

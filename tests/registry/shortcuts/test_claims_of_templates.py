@@ -3,7 +3,7 @@
 import orjson
 import pytest
 
-from kubescene.registry.shortcuts.encoded_templates import claim_names, claiming_spec
+from kubescene.registry.shortcuts.templates import claim_names, claiming_spec
 from kubescene.types import JsonObject
 
 
