@@ -14,15 +14,15 @@ from kubescene.scheduler.cycle.cycle import Cycle
 from kubescene.scheduler.cycle.decisions import Decision
 from kubescene.scheduler.cycle.search import StartIndex
 from kubescene.scheduler.cycle.summed_scores import CommonColumns
-from kubescene.scheduler.fast import cpu_memory_decisions as paired_looks
+from kubescene.scheduler.fast import cpu_memory_decisions
 from kubescene.scheduler.fast.cpu_memory import FitFilter
 from kubescene.scheduler.fast.cpu_memory_columns import LARGEST, CpuMemoryColumns, Pairs
-from kubescene.scheduler.fast.cpu_memory_decisions import MOST_CHANGES
 from kubescene.scheduler.fast.fresh_evaluations import FreshEvaluation
 from kubescene.scheduler.framework.cycle_state import CycleState
 from kubescene.scheduler.framework.explain import Explain
 from kubescene.scheduler.plugins.node_resources_fit import NodeResourcesFit
 from kubescene.scheduler.state.pods import PodInfo
+from kubescene.scheduler.state.row_policy import POLICY
 from kubescene.testing.builders import make_node, make_pod
 from scheduler.staging import NODE, Stage, fast_of
 from scheduler.tables import NODES as NODES_RESOURCE
@@ -119,14 +119,15 @@ def test_results_are_kept_once_a_class_has_seen_a_fourth_of_the_nodes(
     assert len(fast_of(cycle_of(stage))._by_cpu_memory._kept) == 1
 
 
-@pytest.mark.parametrize(("others", "looks"), [(MOST_CHANGES - 1, 0), (MOST_CHANGES, 1)])
+@pytest.mark.parametrize(("beyond", "looks"), [(-1, 0), (0, 1)])
 def test_a_class_that_comes_back_late_is_seldom_seen_again(
-    looked: list[FreshEvaluation], others: int, looks: int
+    looked: list[FreshEvaluation], beyond: int, looks: int
 ) -> None:
     """Its own pod was the first change."""
     stage = world()
     stage.place(*(make_pod(f"p{number}").cpu("1") for number in range(8)))
-    stage.place(*(make_pod(f"o{number}").cpu(f"{number + 1}m") for number in range(others)))
+    others = range(POLICY.most_changes + beyond)
+    stage.place(*(make_pod(f"o{number}").cpu(f"{number + 1}m") for number in others))
     looked.clear()
     stage.place(make_pod("late").cpu("1"))
     assert len(looked) == looks
@@ -135,7 +136,7 @@ def test_a_class_that_comes_back_late_is_seldom_seen_again(
 def test_of_more_classes_than_can_be_kept_the_ones_last_used_are(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(paired_looks, "entries_kept", lambda nodes: 3)
+    monkeypatch.setattr(cpu_memory_decisions, "entries_kept", lambda nodes: 3)
     stage = world(cpu="3")
     pods = [make_pod("p").cpu(f"{number}") for number in (1, 2, 1, 3, 2, 1, 3)]
     for number in range(60):

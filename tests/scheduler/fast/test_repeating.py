@@ -1,7 +1,7 @@
 """Pods that fail alike fail at once, and only as long as nothing has changed."""
 
 from kubescene.scheduler import CycleState, EventRegistration, Handle, NodeInfo, PodInfo, Status
-from kubescene.scheduler.fast.repeating import FAILURES_KEPT
+from kubescene.scheduler.state.row_policy import POLICY
 from kubescene.testing.builders import PodBuilder, make_node, make_pod, make_priority_class
 from scheduler.staging import Stage, fast_of
 
@@ -41,10 +41,10 @@ def test_pods_of_one_kind_get_the_answer_of_the_first() -> None:
 def test_only_so_many_failures_are_kept() -> None:
     world = Stage()
     world.nodes("a")
-    world.create(*(huge(f"p{at}").label(own=str(at)) for at in range(FAILURES_KEPT + 3)))
+    world.create(*(huge(f"p{at}").label(own=str(at)) for at in range(POLICY.failures_kept + 3)))
     world.work()
     failures = fast_of(world.scheduler.cycle_of("default-scheduler")).failures
-    assert len(failures.known) == FAILURES_KEPT
+    assert len(failures.known) == POLICY.failures_kept
 
 
 def test_a_change_of_a_node_ends_it() -> None:

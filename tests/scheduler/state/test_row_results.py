@@ -8,7 +8,8 @@ from kubescene.api.scheme import GroupResource
 from kubescene.clock import Stream
 from kubescene.scheduler.state.nodes import NodeTable
 from kubescene.scheduler.state.pods import PodClasses, PodInfo
-from kubescene.scheduler.state.row_results import FEW_OUTDATED, RowResults, Window
+from kubescene.scheduler.state.row_policy import POLICY
+from kubescene.scheduler.state.row_results import RowResults, Window
 from kubescene.testing.builders import make_node, make_pod
 
 NODES, PODS = GroupResource("", "nodes"), GroupResource("", "pods")
@@ -37,7 +38,7 @@ def rows_of(window: Window) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
     return (np.arange(window.size) + window.start) % window.total
 
 
-@pytest.mark.parametrize("burst", [1, 3, FEW_OUTDATED + 1, 1500])
+@pytest.mark.parametrize("burst", [1, 3, POLICY.few_outdated + 1, 1500])
 def test_following_changes_finds_what_comparing_versions_finds(burst: int) -> None:
     random, nodes = Stream(burst), table(200)
     followed, compared = RowResults(nodes), RowResults(nodes)

@@ -28,11 +28,9 @@ from kubescene.scheduler.framework.runtime import ScoreExtension
 from kubescene.scheduler.state.nodes import NodeTable
 from kubescene.scheduler.state.pod_kinds import PodClass
 from kubescene.scheduler.state.pods import PodInfo
+from kubescene.scheduler.state.row_policy import POLICY, entries_kept
 from kubescene.scheduler.state.row_results import Window
 
-_FEW_ROWS = 4
-_CELLS_KEPT = 500_000
-_UNRATED_KEPT = 64
 _UNSIGNED = np.dtype(np.uint64)
 
 
@@ -121,7 +119,7 @@ class ScoreChain:
         kept = self._kept.get(pod.pod_class)
         if kept is None or kept.active.kept != split.kept or not kept.in_place(nodes):
             kept = self._kept[pod.pod_class] = ClassScores(nodes, split)
-            while len(self._kept) > max(8, _CELLS_KEPT // max(1, len(nodes))):
+            while len(self._kept) > entries_kept(nodes):
                 self._kept.popitem(last=False)
         self._kept.move_to_end(pod.pod_class)
         return kept
@@ -144,7 +142,7 @@ class ScoreChain:
         """What nodes get of a plugin that gives none of them a score, without and with weight."""
         found = self._unrated_kept.get((extension.name, count))
         if found is None:
-            if len(self._unrated_kept) >= _UNRATED_KEPT:
+            if len(self._unrated_kept) >= POLICY.unrated_kept:
                 self._unrated_kept.clear()
             final = _final(extension, state, pod, np.zeros(count, dtype=np.int64))
             found = (final, final * extension.weight)
@@ -154,7 +152,7 @@ class ScoreChain:
     def _renew(
         self, state: CycleState, pod: PodInfo, kept: ClassScores, rows: list[int] | Rows
     ) -> None:
-        if len(rows) <= _FEW_ROWS and kept.active.one_by_one:
+        if len(rows) <= POLICY.few_rated and kept.active.one_by_one:
             for row in map(int, rows):
                 self.renew_row(state, pod, kept, row)
         else:
@@ -244,7 +242,7 @@ class ScoreChain:
             yield ScoreColumn(name, extension.weight, *found)
 
 
-@lru_cache(_UNRATED_KEPT)
+@lru_cache(POLICY.unrated_kept)
 def _empty_column(plugin: str, weight: int, count: int) -> ScoreColumn:
     """That of a plugin that gives no node a score. Shared: nobody changes it."""
     scores: Any = _nothing(count)
@@ -256,7 +254,7 @@ def _column(extension: ScoreExtension, count: int, final: Any) -> ScoreColumn:
     return ScoreColumn(extension.name, extension.weight, raw, final)
 
 
-@lru_cache(_UNRATED_KEPT)
+@lru_cache(POLICY.unrated_kept)
 def _nothing(count: int) -> Scores:
     """No score for anybody. Shared: explanations keep it, nobody changes it."""
     nothing: Any = np.zeros(count, dtype=np.int32)

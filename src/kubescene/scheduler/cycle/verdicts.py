@@ -27,14 +27,13 @@ from kubescene.scheduler.state.node_info import NodeInfo
 from kubescene.scheduler.state.nodes import Moves, NodeTable, moved
 from kubescene.scheduler.state.pod_kinds import PodClass, PodSignature
 from kubescene.scheduler.state.pods import PodInfo
+from kubescene.scheduler.state.row_policy import POLICY, entries_kept
 from kubescene.scheduler.state.row_results import RowResults, Window
 
 _SHIFT = 48
 _CODE_MASK = (1 << _SHIFT) - 1
 _NOTED = 1 << 14
 """The position of verdicts that no Filter plugin gave."""
-_FEW_ROWS = 4
-_CELLS_KEPT = 500_000
 
 
 class ClassVerdicts(RowResults):
@@ -131,11 +130,6 @@ class FilterChain:
                 self._domains.popitem(last=False)
         self._domains.move_to_end(key)
         return kept
-
-
-def entries_kept(nodes: NodeTable) -> int:
-    """Of how many classes results are kept: fewer where there are many nodes."""
-    return max(8, _CELLS_KEPT // max(1, len(nodes)))
 
 
 class FilterSplit:
@@ -359,7 +353,7 @@ class Filtering:
 
     def _renew(self, rows: list[int] | Rows) -> None:
         kept = self._kept
-        if len(rows) <= _FEW_ROWS:
+        if len(rows) <= POLICY.few_judged:
             for row in map(int, rows):
                 kept.verdicts[row] = self.judge_row(row, self._split.per_node)
         else:

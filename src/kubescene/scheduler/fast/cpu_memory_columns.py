@@ -21,6 +21,7 @@ from kubescene.scheduler.plugins.node_resources_balanced_allocation import balan
 from kubescene.scheduler.state.node_info import NodeInfo
 from kubescene.scheduler.state.nodes import Column, NodeTable
 from kubescene.scheduler.state.pod_kinds import PodClass
+from kubescene.scheduler.state.row_policy import POLICY
 from kubescene.scheduler.state.row_results import Window
 
 Floats = NDArray[np.float64]
@@ -28,8 +29,6 @@ Floats = NDArray[np.float64]
 LARGEST = 1 << 46
 PAIRED = (CPU, MEMORY)
 """The resources of the two lines."""
-_MANY_ROWS = 64
-"""So many rows are brought up to date faster with all others."""
 # NumPy takes its own scalars faster than those of Python.
 ONE = np.float64(1)
 HALF = np.float64(0.5)
@@ -129,7 +128,7 @@ class CpuMemoryColumns:
             return
         changed = nodes.changed_since(self._position)
         self._position = nodes.changes
-        if changed is None or len(changed) > _MANY_ROWS:
+        if changed is None or len(changed) > POLICY.many_columns:
             self._show_all()
             return
         for row in changed:

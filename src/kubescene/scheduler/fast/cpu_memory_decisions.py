@@ -10,7 +10,7 @@ from collections import OrderedDict
 from typing import TypeAlias
 
 from kubescene.scheduler.cycle.class_scores import ScoreSplit
-from kubescene.scheduler.cycle.verdicts import FilterChain, FilterSplit, entries_kept
+from kubescene.scheduler.cycle.verdicts import FilterChain, FilterSplit
 from kubescene.scheduler.fast.cpu_memory import CpuMemoryPlugins
 from kubescene.scheduler.fast.cpu_memory_columns import CpuMemoryColumns
 from kubescene.scheduler.fast.cpu_memory_rows import CpuMemoryRows
@@ -20,13 +20,9 @@ from kubescene.scheduler.fast.spec_verdicts import SharedVerdicts, SpecVerdicts
 from kubescene.scheduler.framework.runtime import Framework
 from kubescene.scheduler.state.pod_kinds import PodClass
 from kubescene.scheduler.state.pods import PodInfo
-from kubescene.scheduler.state.row_results import FEW_OUTDATED
+from kubescene.scheduler.state.row_policy import POLICY, entries_kept
 
 Evaluation: TypeAlias = FreshEvaluation | CpuMemoryRows
-
-VISITS_KEPT = 4096
-MOST_CHANGES = 512
-"""After so many changes, at the latest, looking anew takes less than following."""
 
 
 class CpuMemoryDecisions:
@@ -68,7 +64,7 @@ class CpuMemoryDecisions:
         """How many changes a class may be behind and still have its results kept."""
         count, most = self._most
         if count != len(self._nodes):
-            most = max(FEW_OUTDATED, min(entries_kept(self._nodes), MOST_CHANGES))
+            most = max(POLICY.few_outdated, min(entries_kept(self._nodes), POLICY.most_changes))
             self._most = (len(self._nodes), most)
         return most
 
@@ -96,7 +92,7 @@ class CpuMemoryDecisions:
             plugins = self._plugins_of(plan)
             spec = self._spec(plan, pod, plugins)
             visits = known[pod_class] = Visits(plan, plugins, spec)
-            if len(known) > VISITS_KEPT:
+            if len(known) > POLICY.classes_kept:
                 self._forget(known.popitem(last=False)[0])
         return visits
 

@@ -23,12 +23,8 @@ from kubescene.scheduler.state.node_info import NodeInfo
 from kubescene.scheduler.state.nodes import NodeTable
 from kubescene.scheduler.state.pod_kinds import PodClass
 from kubescene.scheduler.state.pods import PodInfo
+from kubescene.scheduler.state.row_policy import POLICY
 from kubescene.scheduler.state.row_results import Window
-
-FEW_ROWS = 10
-"""So many rows are judged and rated faster one by one."""
-SOME = 4
-"""If more than one row of so many has changed, all are judged and rated faster."""
 
 
 class CpuMemoryRows:
@@ -124,12 +120,12 @@ class CpuMemoryRows:
 
     def _renewed(self, rows: Sequence[int]) -> bool:
         """Judge and rate these rows anew; False if an amount is too large for the columns."""
-        if len(rows) <= FEW_ROWS:
+        if len(rows) <= POLICY.few_paired:
             self._renew_few(rows)
             return True
         if not self._columns.is_exact():
             return False
-        if SOME * len(rows) <= len(self._nodes):
+        if POLICY.part_paired * len(rows) <= len(self._nodes):
             self._renew_many(np.array(rows, dtype=np.intp))
         else:
             self._fill()

@@ -19,10 +19,9 @@ from kubescene.scheduler.fast.spec_verdicts import SpecVerdicts
 from kubescene.scheduler.framework.interfaces import Codes, Rows
 from kubescene.scheduler.state.nodes import NodeTable
 from kubescene.scheduler.state.pods import PodInfo
+from kubescene.scheduler.state.row_policy import POLICY
 from kubescene.scheduler.state.row_results import Window
 
-FILLING = 4
-"""Judging and rating all nodes at a time takes so much less than in windows."""
 NO_SCORES: NDArray[np.int8] = np.zeros((0, 0), dtype=np.int8)
 
 
@@ -51,7 +50,7 @@ class Visits:
         position, self._position = self._position, nodes.changes
         if self._position - position > most:
             self._examined = 0
-        return FILLING * self._examined < len(nodes)
+        return POLICY.filling * self._examined < len(nodes)
 
     def saw(self, rows: int) -> None:
         """A pod of the class was placed after so many rows were examined."""

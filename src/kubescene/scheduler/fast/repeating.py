@@ -18,9 +18,7 @@ from kubescene.scheduler.state.memo import Memo
 from kubescene.scheduler.state.nominations import Nominations
 from kubescene.scheduler.state.pod_kinds import PodSignature
 from kubescene.scheduler.state.pods import PodInfo
-
-FAILURES_KEPT = 256
-"""Thousands of pods may wait, each unlike all others."""
+from kubescene.scheduler.state.row_policy import POLICY
 
 
 class RepeatedFailures:
@@ -52,7 +50,7 @@ class RepeatedFailures:
             return
         if self._repeats[decision.state.skipped_filters] and not decision.state.passing_codes:
             relevant = self._framework.relevance.of(pod.signature)
-            if len(self.known) >= FAILURES_KEPT:
+            if len(self.known) >= POLICY.failures_kept:
                 del self.known[next(iter(self.known))]
             self.known[pod.signature] = (relevant, decision)
 

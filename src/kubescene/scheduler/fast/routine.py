@@ -25,7 +25,6 @@ from kubescene.scheduler.cycle.fast_path import NextDecision
 from kubescene.scheduler.cycle.scoring import Scored, ScoringError
 from kubescene.scheduler.cycle.search import Found, nodes_to_find, search
 from kubescene.scheduler.cycle.summed_scores import CommonColumns, Told
-from kubescene.scheduler.cycle.verdicts import entries_kept
 from kubescene.scheduler.fast.cpu_memory_decisions import CpuMemoryDecisions, Evaluation
 from kubescene.scheduler.fast.cpu_memory_rows import CpuMemoryRows
 from kubescene.scheduler.fast.repeating import RepeatedFailures
@@ -38,6 +37,7 @@ from kubescene.scheduler.framework.relevance import RelevantPlugins
 from kubescene.scheduler.state.nodes import NodeTable
 from kubescene.scheduler.state.pod_kinds import PodClass, PodSignature
 from kubescene.scheduler.state.pods import PodInfo
+from kubescene.scheduler.state.row_policy import entries_kept
 
 NO_ROWS: Rows = np.zeros(0, dtype=np.intp)
 

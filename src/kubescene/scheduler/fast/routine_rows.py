@@ -17,10 +17,8 @@ from kubescene.scheduler.framework.cycle_state import CycleState
 from kubescene.scheduler.framework.interfaces import Codes, Rows, Scores
 from kubescene.scheduler.framework.relevance import RelevantPlugins
 from kubescene.scheduler.state.pods import PodInfo
+from kubescene.scheduler.state.row_policy import POLICY
 from kubescene.scheduler.state.row_results import RowResults, Window
-
-FEW_ROWS = 12
-"""So many rows are judged and rated faster one by one."""
 
 
 class Plan:
@@ -108,7 +106,7 @@ class Routine(RowResults):
         nodes, state = self._nodes, self._state
         if self.spec is not None:
             self.spec.sync(nodes, state, self._pod)
-        if len(outdated) <= FEW_ROWS and self.rated.active.one_by_one:
+        if len(outdated) <= POLICY.few_routine and self.rated.active.one_by_one:
             few = outdated if isinstance(outdated, list) else outdated.tolist()
             self._renew_few(few)
             self.renewed(nodes, few)

@@ -17,11 +17,10 @@ from kubescene.scheduler.framework.runtime import FilterExtension, Framework, Sc
 from kubescene.scheduler.framework.signing import encoded
 from kubescene.scheduler.state.nodes import NodeTable
 from kubescene.scheduler.state.pods import PodInfo
+from kubescene.scheduler.state.row_policy import POLICY
 
 Extensions: TypeAlias = tuple[FilterExtension, ...]
 Raters: TypeAlias = tuple[ScoreExtension, ...]
-
-_KEPT = 64
 
 
 class SpecVerdicts:
@@ -79,7 +78,7 @@ class SharedVerdicts:
         key = (extensions, raters, encoded(parts))
         found = self._kept.get(key)
         if found is None:
-            if len(self._kept) >= _KEPT:
+            if len(self._kept) >= POLICY.specs_kept:
                 del self._kept[next(iter(self._kept))]
             found = self._kept[key] = SpecVerdicts(extensions, raters)
         return found

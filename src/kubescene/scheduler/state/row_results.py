@@ -11,9 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from kubescene.scheduler.state.nodes import Column, Moves, NodeTable, moved
+from kubescene.scheduler.state.row_policy import POLICY
 from kubescene.scheduler.state.row_types import Rows
-
-FEW_OUTDATED = 32
 
 
 class Window(NamedTuple):
@@ -107,9 +106,9 @@ class RowResults:
     def _follow(self, nodes: NodeTable, window: Window) -> set[int] | None:
         changed, known = nodes.changed_since(self._position), self._outdated
         self._position = nodes.changes if changed is None else self._position + len(changed)
-        if changed is None or len(changed) > FEW_OUTDATED:
+        if changed is None or len(changed) > POLICY.few_outdated:
             known = None
-        elif known is not None and len(known) <= FEW_OUTDATED:
+        elif known is not None and len(known) <= POLICY.few_outdated:
             known.update(changed)
         else:
             known = self._few(nodes, window)
@@ -122,7 +121,7 @@ class RowResults:
             self._hopeless -= 1
             return None
         rows = (self.seen != nodes.versions).nonzero()[0]
-        if rows.size <= FEW_OUTDATED:
+        if rows.size <= POLICY.few_outdated:
             return set(rows.tolist())
-        self._hopeless = (rows.size - FEW_OUTDATED) // max(1, window.size)
+        self._hopeless = (rows.size - POLICY.few_outdated) // max(1, window.size)
         return None
