@@ -89,19 +89,18 @@ def spread(pod: dict[str, Any]) -> dict[str, Any]:
     return pod
 
 
-def play(kind: str, nodes: int, pods: int) -> float:
-    """Pods a second, by CPU."""
+def scenario_of(kind: str, nodes: int, pods: int) -> kubescene.ScenarioBuilder:
+    """Nodes in the first step, pods in the second."""
     built = kubescene.ScenarioBuilder("against").step(1)
     node = make_node("node-$(INDEX)").cpu("2" if kind == "preemption" else "32").memory("256Gi")
     labels = {"kubernetes.io/hostname": "node-$(INDEX)"} if kind == "spread" else {}
     built.create(node.labels(labels), count=nodes)
-    pod, placed = make_pod("pod-$(INDEX)").cpu("250m").memory("512Mi"), pods
+    pod = make_pod("pod-$(INDEX)").cpu("250m").memory("512Mi")
     if kind == "preemption":
         high = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "value": 100}
         built.create({**high, "metadata": {"name": "high"}}).step(2)
         built.create(make_pod("low-$(INDEX)").cpu("1").memory("1Gi"), count=pods // 2)
         built.create(make_pod("top-$(INDEX)").cpu("2").priority_class("high"), count=pods // 2)
-        placed = 0
     elif kind == "mixed":
         built.step(2)
         for number in range(pods):
@@ -113,9 +112,15 @@ def play(kind: str, nodes: int, pods: int) -> float:
         built.step(2).create(made, count=pods)
     if kind == "full":
         built.settings(explain="Full")
+    return built.done()
+
+
+def play(kind: str, nodes: int, pods: int) -> float:
+    """Pods a second, by CPU."""
     ready = NodesReady()
-    result = kubescene.run(built.done(), instruments=(ready,))
+    result = kubescene.run(scenario_of(kind, nodes, pods), instruments=(ready,))
     assert result.ok, result.message
+    placed = 0 if kind == "preemption" else pods
     assert result.summary.placements_total >= placed, result.message
     assert ready.at is not None
     return pods / (time.process_time() - ready.at)
