@@ -54,7 +54,8 @@ def test_tidying_finds_garbage_among_what_was_put_by(looks: list[int]) -> None:
     assert filling
 
 
-def test_whoever_uses_the_library_keeps_their_settings() -> None:
+def test_whoever_uses_the_library_keeps_their_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(garbage.Charge, "is_taken", False)
     before = gc.get_threshold()
     with garbage.serving():
         assert gc.get_threshold() == before

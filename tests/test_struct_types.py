@@ -8,7 +8,7 @@ CHILDREN = 40
 TWO_THREADS = """
 import os, signal, sys, threading
 import numpy, msgspec, orjson
-import kubescene.api.reading, kubescene.clock.batches
+import kubescene.api.text.reading, kubescene.clock.batches
 
 def convert(start):
     from kubescene.traffic.spec.loading import run_of

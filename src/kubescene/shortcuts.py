@@ -52,6 +52,10 @@ class Shortcuts:
         """All shortcuts, as they can be switched off."""
         return tuple(each.name for each in fields(cls))
 
+    def one_by_one(self) -> Self:
+        """These without those that let several pods pass at once: every loop is a moment."""
+        return self.without("lane", "bunches")
+
     def without(self, *names: str) -> Self:
         """These without some; a name that is none of them is a `ConfigurationError`."""
         for name in names:

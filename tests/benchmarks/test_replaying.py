@@ -66,7 +66,7 @@ class Played:
                 super().__init__(*arguments)
                 made.append(self)
 
-        monkeypatch.setattr(replaying, "Stage", Kept)
+        monkeypatch.setattr(replaying, "ReplayStage", Kept)
         result = replay(self.workload())
         return made[0], result
 

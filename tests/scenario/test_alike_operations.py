@@ -357,7 +357,7 @@ def test_values_count_as_often_as_they_are_given(monkeypatch: pytest.MonkeyPatch
     assert taken_over(scenario(), "scenario")[1] is not None
     monkeypatch.setattr(taking, "MAX_VALUES", most - 1)
     assert taken_over(scenario(), "scenario") == (scenario(), None)
-    monkeypatch.setattr("kubescene.scenario.loading.MAX_VALUES", 100)
+    monkeypatch.setattr("kubescene.scenario.reading.files.MAX_VALUES", 100)
     with pytest.raises(ScenarioError, match="values, more than 100"):
         taken_over(scenario(), "scenario")
 

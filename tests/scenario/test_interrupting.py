@@ -4,11 +4,12 @@ import orjson
 import pytest
 
 from kubescene.clock import ScenarioStep
-from kubescene.cluster import Cluster
+from kubescene.cluster import Cluster, ClusterOptions
 from kubescene.control import IDLE, ControllerContext, Progress
 from kubescene.errors import NotFoundError
 from kubescene.scenario import Engine, ScenarioBuilder, ScenarioPhase
 from kubescene.scenario.resource import ScenarioResource
+from kubescene.shortcuts import ALL
 from kubescene.testing import make_node, make_pod
 from kubescene.timeline import Instrument
 from playing import begun
@@ -25,7 +26,8 @@ def crowd() -> ScenarioBuilder:
     )
 
 
-def test_every_object_and_every_loop_is_a_moment_of_its_own(cluster: Cluster) -> None:
+def test_every_object_and_every_loop_is_a_moment_of_its_own() -> None:
+    cluster = Cluster(ClusterOptions(shortcuts=ALL.one_by_one()))
     engine = begun(cluster, crowd())
     counts = [(len(cluster.list("pods")), bound(cluster)) for _ in engine.play()]
     assert {(pods, 0) for pods in range(21)} <= set(counts)

@@ -319,6 +319,6 @@ def test_a_run_that_does_not_fit_into_memory_is_refused(monkeypatch: pytest.Monk
     def full(*given: object, **more: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr("kubescene.traffic.records.np.empty", full)
+    monkeypatch.setattr("kubescene.traffic.flow.records.np.empty", full)
     with pytest.raises(TrafficError, match=r"spec\.traffic: the run does not fit into memory"):
         run(document())

@@ -32,6 +32,7 @@ from kubescene.outside.stage import OutsideStage
 from kubescene.runs.catalogue import Runs
 from kubescene.scenario.phases import ResultsStrategy
 from kubescene.struct_types import build_all
+from kubescene.timeline.lines import build_line_types
 
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 8001
@@ -185,6 +186,7 @@ class Server:
 
     def run(self) -> None:
         """Serve until a signal or `stop` ends it."""
+        build_line_types()
         build_all()
         self.engine.start()
         interval = sys.getswitchinterval()

@@ -19,6 +19,7 @@ import msgspec
 
 from kubescene.actors import Role
 from kubescene.clock import ScenarioStep
+from kubescene.struct_types import build
 from kubescene.timeline.facts import ENVELOPE, GENERATED_ID, Fact, kind_of
 
 DAMAGED = (msgspec.DecodeError, UnicodeDecodeError)
@@ -201,6 +202,16 @@ def line_type(kind: type[Fact]) -> type[Any]:
         gc=False,
         kw_only=True,
     )
+
+
+def build_line_types() -> None:
+    """Make the types of all lines, before several threads read some (`struct_types`)."""
+    kinds = ReferringFact.__subclasses__()
+    for kind in kinds:
+        if inner := kind.__subclasses__():
+            kinds += inner
+        else:
+            build(line_type(kind))
 
 
 def _default(field: msgspec.structs.FieldInfo, kind: type[ReferringFact]) -> Any:

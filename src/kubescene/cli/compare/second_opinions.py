@@ -60,7 +60,7 @@ def ask(
 ) -> Iterator[tuple[tuple[str, str], str]]:
     """By pod and step, the node that the other scheduler takes; empty if it finds none."""
     wanted = {each.step_in_a: each for each in pods}
-    run = stage(request)
+    run = stage(replace(request, shortcuts=request.shortcuts.one_by_one()))
     for moment in run.play():
         if moment.phase is not StepPhase.CONTROLLER_RUNNING:
             continue

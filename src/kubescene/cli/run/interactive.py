@@ -7,7 +7,7 @@ queues, time and chance are what they were.
 import sys
 from collections.abc import Callable
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rich.console import Console
@@ -68,7 +68,7 @@ class Session:
 
     def __init__(self, request: RunRequest, console: Console) -> None:
         memory = MemorySink()
-        run = stage(request, memory)
+        run = stage(replace(request, shortcuts=request.shortcuts.one_by_one()), memory)
         self._scene = Scene(run.cluster, run.engine, run.log, memory.explanations)
         self._past: list[Scene] = []
         self._folder = request.folder

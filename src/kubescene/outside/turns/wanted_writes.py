@@ -10,8 +10,9 @@ from contextlib import suppress
 
 import orjson
 
+from kubescene.api.kinds import POD
 from kubescene.api.records.changes import Change
-from kubescene.client import Reader
+from kubescene.client import ObjectRef, Reader
 from kubescene.outside.asking import DEVICE_CLAIMS
 from kubescene.outside.programs import Held, Program
 from kubescene.outside.turns.retries import Place, Retries
@@ -30,6 +31,7 @@ class WantedWrites:
         """Those at which it has failed since."""
         self._program = program
         self._retries = Retries(reader)
+        self._reader = reader
         self._gives_devices = False
 
     def begin(self, given: Iterable[Change]) -> None:
@@ -42,7 +44,7 @@ class WantedWrites:
     def let_failures_in(self) -> None:
         """Its loop waits for these: a failed attempt is told by the loop itself."""
         for held in self._program.writes:
-            if is_attempt(held):
+            if self._is_attempt(held):
                 place = place_of(held)
                 self.failed.add(place)
                 self._retries.failed(place)
@@ -51,7 +53,7 @@ class WantedWrites:
 
     def deeds(self) -> list[Held]:
         """What its threads want to have written; what its loop says of failures is none."""
-        return [held for held in self._program.writes if not is_attempt(held)]
+        return [held for held in self._program.writes if not self._is_attempt(held)]
 
     def covers_given(self) -> bool:
         """Whether each pod that was given has failed or is being bound."""
@@ -86,22 +88,38 @@ class WantedWrites:
         """Nothing comes between the devices of a pod and its binding."""
         return self._gives_devices and bool(self.deeds())
 
+    def _is_attempt(self, held: Held) -> bool:
+        """Whether its loop says that it has failed at a pod, and waits for the answer.
+
+        A victim is marked in its status as well, which may name all of its conditions. A pod that
+        failed before and has the same to say is only nominated to another node.
+        """
+        body = held.asked.body
+        if not held.asked.is_pod_status or b"DisruptionTarget" in body:
+            return False
+        if b"PodScheduled" in body:
+            return True
+        return nominated_in(body) and not self._binds_in_steps(*place_of(held))
+
+    def _binds_in_steps(self, namespace: str, name: str) -> bool:
+        pod = self._reader.find(ObjectRef(POD, name, namespace))
+        return pod is not None and binds_in_steps(pod)
+
     def _order(self, held: Held) -> tuple[int, int, int]:
         place = place_of(held)
         given = self.given.get(place)
         return (len(self.given), *self._retries.rank(place)) if given is None else (given, 0, 0)
 
 
-def is_attempt(held: Held) -> bool:
-    """Whether its loop says that it has failed at a pod, and waits for the answer.
+def binds_in_steps(pod: JsonObject) -> bool:
+    """Whether more than the pod is written to bind it: its claims, or its volumes.
 
-    A victim is marked in its status as well, which may name all of its conditions. A pod that
-    failed before and has the same to say is only nominated to another node.
+    kube-scheduler nominates such a pod to the node that it has found before it goes on.
     """
-    body = held.asked.body
-    if not held.asked.is_pod_status or b"DisruptionTarget" in body:
-        return False
-    return b"PodScheduled" in body or nominated_in(body)
+    spec = pod.get("spec") or {}
+    volumes = [each for each in spec.get("volumes") or () if isinstance(each, dict)]
+    claimed = any("persistentVolumeClaim" in each or "ephemeral" in each for each in volumes)
+    return claimed or bool(spec.get("resourceClaims"))
 
 
 def nominated_in(body: bytes) -> bool:
