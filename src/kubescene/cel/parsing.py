@@ -5,7 +5,7 @@ from typing import Protocol
 
 from kubescene.cel.errors import CompileError
 from kubescene.cel.functions import Function
-from kubescene.cel.lexing import Kind, Token, tokens_of
+from kubescene.cel.lexing import RESERVED, Kind, Token, tokens_of
 from kubescene.cel.nodes import (
     Bind,
     Call,
@@ -205,6 +205,8 @@ class _Parser:
         if self._token.kind is not Kind.NAME:
             raise self._unexpected("mismatched", _EXPECTED)
         name = self._name()
+        if name.text in RESERVED:
+            raise self.error(f"reserved identifier: {name.text}", name.offset)
         if opening := self._take("("):
             return self._global(opening, name.text, self._arguments())
         if self._token.text == "{":
