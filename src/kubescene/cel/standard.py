@@ -33,20 +33,10 @@ from kubescene.cel.values import (
     is_number,
     type_name,
 )
+from kubescene.clock.durations import parse_signed_duration
 
 STANDARD = Library()
 
-_UNITS = {
-    "ns": 1,
-    "us": 1_000,
-    "µs": 1_000,
-    "ms": 1_000_000,
-    "s": NANOS,
-    "m": 60 * NANOS,
-    "h": 3600 * NANOS,
-}
-_DURATION = re.compile(r"([+-]?)((?:[0-9]+(?:\.[0-9]*)?(?:ns|us|µs|ms|s|m|h))+|0)", re.ASCII)
-_DURATION_PART = re.compile(r"([0-9]+)(?:\.([0-9]*))?(ns|us|µs|ms|s|m|h)", re.ASCII)
 _TIMESTAMP = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d{1,9})\d*)?([Zz]|[+-]\d\d:\d\d)",
     re.ASCII,
@@ -172,12 +162,10 @@ def to_duration(value: Value) -> Duration:
         return value
     if type(value) is int:
         return span(value)
-    if isinstance(value, str) and (match := _DURATION.fullmatch(value)):
-        nanos = sum(_part_nanos(*part.groups()) for part in _DURATION_PART.finditer(match[2]))
-        return span(-nanos if match[1] == "-" else nanos)
-    if isinstance(value, str):
-        raise EvaluationError(f'time: invalid duration "{value}"')
-    raise no_such_overload()
+    try:
+        return Duration(parse_signed_duration(_text(value)))
+    except ValueError as error:
+        raise EvaluationError(str(error)) from None
 
 
 @STANDARD.function("timestamp", TIMESTAMP)
@@ -202,12 +190,6 @@ def _truncated(value: float) -> int:
     if math.isnan(value) or not -(2.0**63) < value < 2.0**63:
         raise EvaluationError("integer overflow")
     return int(value)
-
-
-def _part_nanos(whole: str, fraction: str | None, unit: str) -> int:
-    scale = _UNITS[unit]
-    part = int((fraction or "0").ljust(18, "0")[:18]) * scale // 10**18
-    return int(whole) * scale + part
 
 
 def _moment(match: re.Match[str]) -> Timestamp:
