@@ -18,7 +18,7 @@ def value(expression: str) -> Any:
         ("quantity('1.5Gi').compareTo(quantity('1536Mi'))", 0),
         ("quantity('50M').isGreaterThan(quantity('50Mi'))", False),
         ("quantity('50k').isLessThan(quantity('50M'))", True),
-        ("quantity('-5').sign()", -1),
+        ("sign(quantity('-5'))", -1),
         ("quantity('50k').asInteger()", 50_000),
         ("quantity('0.5').isInteger()", False),
         ("quantity('500m').asApproximateFloat()", 0.5),
@@ -70,7 +70,7 @@ def test_values(expression: str, expected: object) -> None:
     [
         ("quantity('a')", "quantities must match the regular expression"),
         ("semver('1')", 'invalid semantic version "1"'),
-        ("quantity('1').compareTo(semver('1.0.0'))", "no such overload"),
+        ("quantity('1').compareTo(dyn(semver('1.0.0')))", "no such overload"),
         ("[].min()", "min called on empty list"),
         ("'abc'.substring(2, 1)", "invalid substring range. start: 2, end: 1"),
         ("ip('300.0.0.1')", 'IP Address "300.0.0.1" parse error'),

@@ -61,6 +61,7 @@ _LITERALS: Mapping[type, Type] = {
     type(None): NULL,
 }
 _NUMBERS = (INT, UINT, DOUBLE)
+_ORDERED = (*_NUMBERS, BOOL, STRING, BYTES, DURATION, TIMESTAMP)
 _SUMS: Mapping[str, Mapping[tuple[Type, Type], Type]] = {
     "+": {
         (STRING, STRING): STRING,
@@ -75,6 +76,9 @@ _SUMS: Mapping[str, Mapping[tuple[Type, Type], Type]] = {
         (TIMESTAMP, TIMESTAMP): DURATION,
     },
 }
+
+_OF_THE_SAME = frozenset(("distinct", "reverse", "slice", "sort"))
+"""Methods of a list that give a list of the same type."""
 
 TYPE_NAMES = (
     "bool",
@@ -173,7 +177,8 @@ class Checker:
             return self._membership(node, left, right)
         if node.operator in ("<", "<=", ">", ">="):
             numbers = left in _NUMBERS and right in _NUMBERS
-            if not numbers and not fits(left, right):
+            ordered = all(each.is_open or each in _ORDERED for each in (left, right))
+            if not ordered or not (numbers or fits(left, right)):
                 raise self._no_overload(f"_{node.operator}_", node, left, right)
             return BOOL
         return self._arithmetic(node, left, right)
@@ -230,12 +235,16 @@ class Checker:
 
     def _call(self, node: Call, names: Names) -> Type:
         types = [self.type_of(each, names) for each in node.arguments]
-        table = self._methods if node.is_method else self._functions
+        function = (self._methods if node.is_method else self._functions)[node.name]
+        if not function.takes(types):
+            raise self._no_overload(node.name, node, *types)
         if node.name in ("value", "orValue") and node.is_method and types[0].parts:
             return types[0].parts[0]
         if node.name == "optional.of":
             return optional_of(types[0])
-        return table[node.name].result
+        if node.is_method and node.name in _OF_THE_SAME and types[0].name == "list":
+            return types[0]
+        return function.result
 
     def _quantifier(self, node: Quantifier | ExistsOne, names: Names) -> Type:
         self._predicate(node.predicate, self._inside(node, names))

@@ -14,11 +14,15 @@ from kubescene.cel.values import NONE, Optional, Value, equal, is_list
 
 EXTENSIONS = Library()
 
+LIST = list_of()
+TEXTS = list_of(STRING)
+OPTIONAL = optional_of()
+
 
 # -- strings -----------------------------------------------------------------------------------
 
 
-@EXTENSIONS.method("charAt", STRING, 2)
+@EXTENSIONS.method("charAt", STRING, (STRING, INT))
 def char_at(text: Value, at: Value) -> str:
     position = _number(at)
     if not 0 <= position <= len(_text(text)):
@@ -26,7 +30,7 @@ def char_at(text: Value, at: Value) -> str:
     return _text(text)[position : position + 1]
 
 
-@EXTENSIONS.method("indexOf", INT, 2, 3)
+@EXTENSIONS.method("indexOf", INT, (STRING, STRING), (STRING, STRING, INT), (LIST, DYN))
 def index_of(value: Value, part: Value, start: Value = 0) -> int:
     if is_list(value):
         return next((at for at, each in enumerate(value) if equal(each, part)), -1)
@@ -36,7 +40,7 @@ def index_of(value: Value, part: Value, start: Value = 0) -> int:
     return text.find(_text(part), begin)
 
 
-@EXTENSIONS.method("lastIndexOf", INT, 2, 3)
+@EXTENSIONS.method("lastIndexOf", INT, (STRING, STRING), (STRING, STRING, INT), (LIST, DYN))
 def last_index_of(value: Value, part: Value, start: Value = None) -> int:
     if is_list(value):
         found = [at for at, each in enumerate(value) if equal(each, part)]
@@ -50,22 +54,22 @@ def last_index_of(value: Value, part: Value, start: Value = None) -> int:
     return text.rfind(_text(part), 0, begin + len(part))
 
 
-@EXTENSIONS.method("lowerAscii", STRING)
+@EXTENSIONS.method("lowerAscii", STRING, (STRING,))
 def lower_ascii(text: Value) -> str:
     return "".join(each.lower() if each.isascii() else each for each in _text(text))
 
 
-@EXTENSIONS.method("upperAscii", STRING)
+@EXTENSIONS.method("upperAscii", STRING, (STRING,))
 def upper_ascii(text: Value) -> str:
     return "".join(each.upper() if each.isascii() else each for each in _text(text))
 
 
-@EXTENSIONS.method("replace", STRING, 3, 4)
+@EXTENSIONS.method("replace", STRING, (STRING, STRING, STRING), (STRING, STRING, STRING, INT))
 def replace(text: Value, old: Value, new: Value, count: Value = -1) -> str:
     return _text(text).replace(_text(old), _text(new), max(_number(count), -1))
 
 
-@EXTENSIONS.method("split", list_of(STRING), 2, 3)
+@EXTENSIONS.method("split", list_of(STRING), (STRING, STRING), (STRING, STRING, INT))
 def split(text: Value, separator: Value, limit: Value = -1) -> list[str]:
     most = _number(limit)
     if most == 0:
@@ -76,7 +80,7 @@ def split(text: Value, separator: Value, limit: Value = -1) -> list[str]:
     return _text(text).split(separator, most - 1 if most > 0 else -1)
 
 
-@EXTENSIONS.method("substring", STRING, 2, 3)
+@EXTENSIONS.method("substring", STRING, (STRING, INT), (STRING, INT, INT))
 def substring(text: Value, start: Value, end: Value = None) -> str:
     first, last = _number(start), len(_text(text)) if end is None else _number(end)
     if not 0 <= first <= len(text):
@@ -88,27 +92,22 @@ def substring(text: Value, start: Value, end: Value = None) -> str:
     return _text(text)[first:last]
 
 
-@EXTENSIONS.method("trim", STRING)
+@EXTENSIONS.method("trim", STRING, (STRING,))
 def trim(text: Value) -> str:
     return _text(text).strip()
 
 
-@EXTENSIONS.method("reverse", STRING)
-def reverse(text: Value) -> str:
-    return _text(text)[::-1]
-
-
-@EXTENSIONS.method("join", STRING, 1, 2)
+@EXTENSIONS.method("join", STRING, (TEXTS,), (TEXTS, STRING))
 def join(parts: Value, separator: Value = "") -> str:
     return _text(separator).join(_text(each) for each in _list(parts))
 
 
-@EXTENSIONS.method("format", STRING, 2)
+@EXTENSIONS.method("format", STRING, (STRING, LIST))
 def format_text(text: Value, values: Value) -> str:
     return formatted(_text(text), _list(values))
 
 
-@EXTENSIONS.function("strings.quote", STRING)
+@EXTENSIONS.function("strings.quote", STRING, (STRING,))
 def quote(text: Value) -> str:
     return quoted(_text(text))
 
@@ -116,13 +115,13 @@ def quote(text: Value) -> str:
 # -- regular expressions -----------------------------------------------------------------------
 
 
-@EXTENSIONS.method("find", STRING, 2)
+@EXTENSIONS.method("find", STRING, (STRING, STRING))
 def find(text: Value, pattern: Value) -> str:
     found = find_all(text, pattern, 1)
     return found[0] if found else ""
 
 
-@EXTENSIONS.method("findAll", list_of(STRING), 2, 3)
+@EXTENSIONS.method("findAll", list_of(STRING), (STRING, STRING), (STRING, STRING, INT))
 def find_all(text: Value, pattern: Value, limit: Value = -1) -> list[str]:
     if problem := patterns.problem(_text(pattern)):
         raise EvaluationError(problem)
@@ -132,38 +131,43 @@ def find_all(text: Value, pattern: Value, limit: Value = -1) -> list[str]:
 # -- lists and sets ----------------------------------------------------------------------------
 
 
-@EXTENSIONS.method("isSorted", BOOL)
+@EXTENSIONS.method("isSorted", BOOL, (LIST,))
 def is_sorted(values: Value) -> bool:
     listed = _list(values)
     return all(compare(left, right) <= 0 for left, right in pairwise(listed))
 
 
-@EXTENSIONS.method("sum", DYN)
+@EXTENSIONS.method("sum", DYN, (LIST,))
 def total(values: Value) -> Value:
     return reduce(add, _list(values)) if _list(values) else 0
 
 
-@EXTENSIONS.method("min", DYN)
+@EXTENSIONS.method("min", DYN, (LIST,))
 def smallest(values: Value) -> Value:
     return _extreme(values, _smaller, "min")
 
 
-@EXTENSIONS.method("max", DYN)
+@EXTENSIONS.method("max", DYN, (LIST,))
 def largest(values: Value) -> Value:
     return _extreme(values, _larger, "max")
 
 
-@EXTENSIONS.function("sets.contains", BOOL, 2)
+@EXTENSIONS.method("reverse", LIST, (LIST,))
+def reverse(values: Value) -> list[Value]:
+    return _list(values)[::-1]
+
+
+@EXTENSIONS.function("sets.contains", BOOL, (LIST, LIST))
 def sets_contains(values: Value, parts: Value) -> bool:
     return all(_holds(values, each) for each in _list(parts))
 
 
-@EXTENSIONS.function("sets.equivalent", BOOL, 2)
+@EXTENSIONS.function("sets.equivalent", BOOL, (LIST, LIST))
 def sets_equivalent(left: Value, right: Value) -> bool:
     return bool(sets_contains(left, right) and sets_contains(right, left))
 
 
-@EXTENSIONS.function("sets.intersects", BOOL, 2)
+@EXTENSIONS.function("sets.intersects", BOOL, (LIST, LIST))
 def sets_intersects(left: Value, right: Value) -> bool:
     return any(_holds(left, each) for each in _list(right))
 
@@ -189,38 +193,38 @@ def _holds(values: Value, value: Value) -> bool:
 # -- optional values ---------------------------------------------------------------------------
 
 
-@EXTENSIONS.function("optional.of", optional_of())
+@EXTENSIONS.function("optional.of", optional_of(), (DYN,))
 def optional(value: Value) -> Optional:
     return Optional((value,))
 
 
-@EXTENSIONS.function("optional.none", optional_of(), 0)
+@EXTENSIONS.function("optional.none", optional_of(), ())
 def none() -> Optional:
     return NONE
 
 
-@EXTENSIONS.function("optional.ofNonZeroValue", optional_of())
+@EXTENSIONS.function("optional.ofNonZeroValue", optional_of(), (DYN,))
 def of_non_zero(value: Value) -> Optional:
     return Optional((value,)) if value else NONE
 
 
-@EXTENSIONS.method("hasValue", BOOL)
+@EXTENSIONS.method("hasValue", BOOL, (OPTIONAL,))
 def has_value(value: Value) -> bool:
     return bool(_optional(value).values)
 
 
-@EXTENSIONS.method("value", DYN)
+@EXTENSIONS.method("value", DYN, (OPTIONAL,))
 def value_of(value: Value) -> Value:
     return _optional(value).value
 
 
-@EXTENSIONS.method("orValue", DYN, 2)
+@EXTENSIONS.method("orValue", DYN, (OPTIONAL, DYN))
 def or_value(value: Value, otherwise: Value) -> Value:
     held = _optional(value)
     return held.value if held.values else otherwise
 
 
-@EXTENSIONS.method("or", optional_of(), 2)
+@EXTENSIONS.method("or", optional_of(), (OPTIONAL, OPTIONAL))
 def or_else(value: Value, otherwise: Value) -> Optional:
     held = _optional(value)
     return held if held.values else _optional(otherwise)

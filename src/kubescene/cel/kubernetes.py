@@ -25,6 +25,8 @@ from kubescene.cel.values import Semver, Value
 
 KUBERNETES = Library()
 
+ORDERED = ((QUANTITY, QUANTITY), (SEMVER, SEMVER))
+
 Address: TypeAlias = IPv4Address | IPv6Address
 Network: TypeAlias = IPv4Network | IPv6Network
 
@@ -37,7 +39,7 @@ _SEMVER = re.compile(rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}(?:-({_MARKS}))?(?:\+({_M
 # -- quantities --------------------------------------------------------------------------------
 
 
-@KUBERNETES.function("quantity", QUANTITY)
+@KUBERNETES.function("quantity", QUANTITY, (STRING,))
 def quantity(text: Value) -> Quantity:
     try:
         return parse(_text(text))
@@ -45,7 +47,7 @@ def quantity(text: Value) -> Quantity:
         raise EvaluationError(str(error)) from None
 
 
-@KUBERNETES.function("isQuantity", BOOL)
+@KUBERNETES.function("isQuantity", BOOL, (STRING,))
 def is_quantity(text: Value) -> bool:
     try:
         parse(_text(text))
@@ -54,36 +56,36 @@ def is_quantity(text: Value) -> bool:
     return True
 
 
-@KUBERNETES.method("sign", INT)
+@KUBERNETES.function("sign", INT, (QUANTITY,))
 def sign(value: Value) -> int:
     nanos = _quantity(value).nanos
     return (nanos > 0) - (nanos < 0)
 
 
-@KUBERNETES.method("isInteger", BOOL)
+@KUBERNETES.method("isInteger", BOOL, (QUANTITY,))
 def is_integer(value: Value) -> bool:
     whole, rest = divmod(_quantity(value).nanos, _UNIT)
     return not rest and MIN_INT64 <= whole <= MAX_INT64
 
 
-@KUBERNETES.method("asInteger", INT)
+@KUBERNETES.method("asInteger", INT, (QUANTITY,))
 def as_integer(value: Value) -> int:
     if not is_integer(value):
         raise EvaluationError("cannot convert value to integer")
     return _quantity(value).nanos // _UNIT
 
 
-@KUBERNETES.method("asApproximateFloat", DOUBLE)
+@KUBERNETES.method("asApproximateFloat", DOUBLE, (QUANTITY,))
 def as_float(value: Value) -> float:
     return _quantity(value).nanos / _UNIT
 
 
-@KUBERNETES.method("add", QUANTITY, 2)
+@KUBERNETES.method("add", QUANTITY, (QUANTITY, QUANTITY), (QUANTITY, INT))
 def add_quantity(left: Value, right: Value) -> Quantity:
     return _quantity(left) + _as_quantity(right)
 
 
-@KUBERNETES.method("sub", QUANTITY, 2)
+@KUBERNETES.method("sub", QUANTITY, (QUANTITY, QUANTITY), (QUANTITY, INT))
 def subtract_quantity(left: Value, right: Value) -> Quantity:
     return _quantity(left) - _as_quantity(right)
 
@@ -101,7 +103,7 @@ def _as_quantity(value: Value) -> Quantity:
 # -- order, of quantities and of versions ------------------------------------------------------
 
 
-@KUBERNETES.method("compareTo", INT, 2)
+@KUBERNETES.method("compareTo", INT, *ORDERED)
 def compare_to(left: Value, right: Value) -> int:
     if isinstance(left, Semver) and isinstance(right, Semver):
         return (left.key > right.key) - (left.key < right.key)
@@ -110,12 +112,12 @@ def compare_to(left: Value, right: Value) -> int:
     raise no_such_overload()
 
 
-@KUBERNETES.method("isGreaterThan", BOOL, 2)
+@KUBERNETES.method("isGreaterThan", BOOL, *ORDERED)
 def is_greater(left: Value, right: Value) -> bool:
     return bool(compare_to(left, right) > 0)
 
 
-@KUBERNETES.method("isLessThan", BOOL, 2)
+@KUBERNETES.method("isLessThan", BOOL, *ORDERED)
 def is_less(left: Value, right: Value) -> bool:
     return bool(compare_to(left, right) < 0)
 
@@ -123,7 +125,7 @@ def is_less(left: Value, right: Value) -> bool:
 # -- semantic versions -------------------------------------------------------------------------
 
 
-@KUBERNETES.function("semver", SEMVER, 1, 2)
+@KUBERNETES.function("semver", SEMVER, (STRING,), (STRING, BOOL))
 def semver(text: Value, normalize: Value = False) -> Semver:
     found = parse_semver(_normalized(_text(text)) if normalize is True else _text(text))
     if found is None:
@@ -131,22 +133,22 @@ def semver(text: Value, normalize: Value = False) -> Semver:
     return found
 
 
-@KUBERNETES.function("isSemver", BOOL, 1, 2)
+@KUBERNETES.function("isSemver", BOOL, (STRING,), (STRING, BOOL))
 def is_semver(text: Value, normalize: Value = False) -> bool:
     return parse_semver(_normalized(_text(text)) if normalize is True else _text(text)) is not None
 
 
-@KUBERNETES.method("major", INT)
+@KUBERNETES.method("major", INT, (SEMVER,))
 def major(value: Value) -> int:
     return _semver(value).major
 
 
-@KUBERNETES.method("minor", INT)
+@KUBERNETES.method("minor", INT, (SEMVER,))
 def minor(value: Value) -> int:
     return _semver(value).minor
 
 
-@KUBERNETES.method("patch", INT)
+@KUBERNETES.method("patch", INT, (SEMVER,))
 def patch(value: Value) -> int:
     return _semver(value).patch
 
@@ -186,7 +188,7 @@ def _semver(value: Value) -> Semver:
 # -- IP addresses and networks -----------------------------------------------------------------
 
 
-@KUBERNETES.function("ip", IP)
+@KUBERNETES.function("ip", IP, (STRING,))
 def ip(text: Value) -> Address:
     found = _address(_text(text))
     if found is None:
@@ -194,32 +196,32 @@ def ip(text: Value) -> Address:
     return found
 
 
-@KUBERNETES.function("isIP", BOOL)
+@KUBERNETES.function("isIP", BOOL, (STRING,))
 def is_ip(text: Value) -> bool:
     return _address(_text(text)) is not None
 
 
-@KUBERNETES.function("ip.isCanonical", BOOL)
+@KUBERNETES.function("ip.isCanonical", BOOL, (STRING,))
 def ip_is_canonical(text: Value) -> bool:
     return bool(str(ip(text)) == text)
 
 
-@KUBERNETES.method("family", INT)
+@KUBERNETES.method("family", INT, (IP,))
 def family(value: Value) -> int:
     return value.version if isinstance(value, Address) else _refuse()
 
 
-@KUBERNETES.method("isUnspecified", BOOL)
+@KUBERNETES.method("isUnspecified", BOOL, (IP,))
 def is_unspecified(value: Value) -> bool:
     return value.is_unspecified if isinstance(value, Address) else _refuse()
 
 
-@KUBERNETES.method("isLoopback", BOOL)
+@KUBERNETES.method("isLoopback", BOOL, (IP,))
 def is_loopback(value: Value) -> bool:
     return value.is_loopback if isinstance(value, Address) else _refuse()
 
 
-@KUBERNETES.method("isGlobalUnicast", BOOL)
+@KUBERNETES.method("isGlobalUnicast", BOOL, (IP,))
 def is_global_unicast(value: Value) -> bool:
     if not isinstance(value, Address):
         raise no_such_overload()
@@ -227,7 +229,7 @@ def is_global_unicast(value: Value) -> bool:
     return not special and value != IPv4Address("255.255.255.255")
 
 
-@KUBERNETES.function("cidr", CIDR)
+@KUBERNETES.function("cidr", CIDR, (STRING,))
 def cidr(text: Value) -> Network:
     found = _network(_text(text))
     if found is None:
@@ -237,12 +239,12 @@ def cidr(text: Value) -> Network:
     return found
 
 
-@KUBERNETES.function("isCIDR", BOOL)
+@KUBERNETES.function("isCIDR", BOOL, (STRING,))
 def is_cidr(text: Value) -> bool:
     return _network(_text(text)) is not None
 
 
-@KUBERNETES.method("containsIP", BOOL, 2)
+@KUBERNETES.method("containsIP", BOOL, (CIDR, IP), (CIDR, STRING))
 def contains_ip(network: Value, address: Value) -> bool:
     inner = ip(address) if isinstance(address, str) else address
     if not isinstance(network, Network) or not isinstance(inner, Address):
@@ -250,7 +252,7 @@ def contains_ip(network: Value, address: Value) -> bool:
     return inner in network
 
 
-@KUBERNETES.method("containsCIDR", BOOL, 2)
+@KUBERNETES.method("containsCIDR", BOOL, (CIDR, CIDR), (CIDR, STRING))
 def contains_cidr(network: Value, other: Value) -> bool:
     inner = cidr(other) if isinstance(other, str) else other
     if isinstance(network, IPv4Network) and isinstance(inner, IPv4Network):
@@ -260,7 +262,7 @@ def contains_cidr(network: Value, other: Value) -> bool:
     return False if isinstance(network, Network) and isinstance(inner, Network) else _refuse()
 
 
-@KUBERNETES.method("prefixLength", INT)
+@KUBERNETES.method("prefixLength", INT, (CIDR,))
 def prefix_length(network: Value) -> int:
     return network.prefixlen if isinstance(network, Network) else _refuse()
 
@@ -284,7 +286,7 @@ def _network(text: str) -> Network | None:
 # -- URLs --------------------------------------------------------------------------------------
 
 
-@KUBERNETES.function("url", URL)
+@KUBERNETES.function("url", URL, (STRING,))
 def url(text: Value) -> SplitResult:
     found = _url(_text(text))
     if found is None:
@@ -292,38 +294,38 @@ def url(text: Value) -> SplitResult:
     return found
 
 
-@KUBERNETES.function("isURL", BOOL)
+@KUBERNETES.function("isURL", BOOL, (STRING,))
 def is_url(text: Value) -> bool:
     return _url(_text(text)) is not None
 
 
-@KUBERNETES.method("getScheme", STRING)
+@KUBERNETES.method("getScheme", STRING, (URL,))
 def get_scheme(value: Value) -> str:
     return _split(value).scheme
 
 
-@KUBERNETES.method("getHost", STRING)
+@KUBERNETES.method("getHost", STRING, (URL,))
 def get_host(value: Value) -> str:
     return _split(value).netloc.rpartition("@")[2]
 
 
-@KUBERNETES.method("getHostname", STRING)
+@KUBERNETES.method("getHostname", STRING, (URL,))
 def get_hostname(value: Value) -> str:
     return re.sub(r":[0-9]*$", "", get_host(value)).strip("[]")
 
 
-@KUBERNETES.method("getPort", STRING)
+@KUBERNETES.method("getPort", STRING, (URL,))
 def get_port(value: Value) -> str:
     match = re.search(r":([0-9]*)$", get_host(value))
     return match[1] if match else ""
 
 
-@KUBERNETES.method("getEscapedPath", STRING)
+@KUBERNETES.method("getEscapedPath", STRING, (URL,))
 def get_escaped_path(value: Value) -> str:
     return _split(value).path
 
 
-@KUBERNETES.method("getQuery", map_of(STRING, list_of(STRING)))
+@KUBERNETES.method("getQuery", map_of(STRING, list_of(STRING)), (URL,))
 def get_query(value: Value) -> dict[str, list[str]]:
     return parse_qs(_split(value).query, keep_blank_values=True)
 

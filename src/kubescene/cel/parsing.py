@@ -180,7 +180,7 @@ class _Parser:
         if function is None:
             text = f"undeclared reference to '{name}' (in container '')"
             raise CompileError(text, self._source, opening.offset, unknown=name, known=known)
-        if not function.least <= count <= function.most:
+        if count not in map(len, function.overloads):
             text = f"found no matching overload for '{name}' applied to {count} arguments"
             raise self.error(text, opening.offset)
 

@@ -8,19 +8,23 @@ from typing import NamedTuple
 
 from kubescene.api.schemas import patterns
 from kubescene.cel.errors import EvaluationError, no_such_overload
-from kubescene.cel.functions import Library
+from kubescene.cel.functions import Library, each
 from kubescene.cel.operators import moment, signed, span, unsigned
 from kubescene.cel.types import (
     BOOL,
     BYTES,
+    CIDR,
     DOUBLE,
     DURATION,
     DYN,
     INT,
+    IP,
     STRING,
     TIMESTAMP,
     TYPE,
     UINT,
+    list_of,
+    map_of,
 )
 from kubescene.cel.values import (
     NANOS,
@@ -37,6 +41,9 @@ from kubescene.clock.durations import parse_signed_duration
 
 STANDARD = Library()
 
+SIZED = each(STRING, BYTES, list_of(), map_of())
+MOMENTS = ((TIMESTAMP,), (TIMESTAMP, STRING))
+
 _TIMESTAMP = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d{1,9})\d*)?([Zz]|[+-]\d\d:\d\d)",
     re.ASCII,
@@ -45,20 +52,20 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _OFFSET = re.compile(r"([+-]?)(\d\d):(\d\d)", re.ASCII)
 
 
-@STANDARD.function("size", INT)
-@STANDARD.method("size", INT)
+@STANDARD.function("size", INT, *SIZED)
+@STANDARD.method("size", INT, *SIZED)
 def size(value: Value) -> int:
     if isinstance(value, str | bytes | Mapping) or is_list(value):
         return len(value)
     raise no_such_overload()
 
 
-@STANDARD.function("type", TYPE)
+@STANDARD.function("type", TYPE, (DYN,))
 def type_of(value: Value) -> TypeValue:
     return TypeValue(type_name(value))
 
 
-@STANDARD.function("dyn", DYN)
+@STANDARD.function("dyn", DYN, (DYN,))
 def dyn(value: Value) -> Value:
     return value
 
@@ -66,7 +73,7 @@ def dyn(value: Value) -> Value:
 # -- conversions -------------------------------------------------------------------------------
 
 
-@STANDARD.function("int", INT)
+@STANDARD.function("int", INT, *each(INT, UINT, DOUBLE, STRING, TIMESTAMP, DURATION))
 def to_int(value: Value) -> int:
     if isinstance(value, str):
         if not re.fullmatch(r"[+-]?[0-9]+", value, re.ASCII):
@@ -83,7 +90,7 @@ def to_int(value: Value) -> int:
     raise no_such_overload()
 
 
-@STANDARD.function("uint", UINT)
+@STANDARD.function("uint", UINT, *each(UINT, INT, DOUBLE, STRING))
 def to_uint(value: Value) -> UInt:
     if isinstance(value, str):
         if not re.fullmatch(r"[0-9]+", value, re.ASCII):
@@ -98,7 +105,7 @@ def to_uint(value: Value) -> UInt:
     raise no_such_overload()
 
 
-@STANDARD.function("double", DOUBLE)
+@STANDARD.function("double", DOUBLE, *each(DOUBLE, INT, UINT, STRING))
 def to_double(value: Value) -> float:
     if isinstance(value, str):
         try:
@@ -111,7 +118,7 @@ def to_double(value: Value) -> float:
     raise no_such_overload()
 
 
-@STANDARD.function("bool", BOOL)
+@STANDARD.function("bool", BOOL, *each(BOOL, STRING))
 def to_bool(value: Value) -> bool:
     if type(value) is bool:
         return value
@@ -124,7 +131,9 @@ def to_bool(value: Value) -> bool:
     raise no_such_overload()
 
 
-@STANDARD.function("string", STRING)
+@STANDARD.function(
+    "string", STRING, *each(STRING, BOOL, INT, UINT, DOUBLE, BYTES, TIMESTAMP, DURATION, IP, CIDR)
+)
 def to_string(value: Value) -> str:
     if isinstance(value, str):
         return value
@@ -147,7 +156,7 @@ def to_string(value: Value) -> str:
     raise no_such_overload()
 
 
-@STANDARD.function("bytes", BYTES)
+@STANDARD.function("bytes", BYTES, *each(BYTES, STRING))
 def to_bytes(value: Value) -> bytes:
     if isinstance(value, bytes):
         return value
@@ -156,7 +165,7 @@ def to_bytes(value: Value) -> bytes:
     raise no_such_overload()
 
 
-@STANDARD.function("duration", DURATION)
+@STANDARD.function("duration", DURATION, *each(DURATION, INT, STRING))
 def to_duration(value: Value) -> Duration:
     if isinstance(value, Duration):
         return value
@@ -168,7 +177,7 @@ def to_duration(value: Value) -> Duration:
         raise EvaluationError(str(error)) from None
 
 
-@STANDARD.function("timestamp", TIMESTAMP)
+@STANDARD.function("timestamp", TIMESTAMP, *each(TIMESTAMP, INT, STRING))
 def to_timestamp(value: Value) -> Timestamp:
     if isinstance(value, Timestamp):
         return value
@@ -240,23 +249,23 @@ def timestamp_text(value: Timestamp) -> str:
 # -- text --------------------------------------------------------------------------------------
 
 
-@STANDARD.method("contains", BOOL, 2)
+@STANDARD.method("contains", BOOL, (STRING, STRING))
 def contains(text: Value, part: Value) -> bool:
     return _text(part) in _text(text)
 
 
-@STANDARD.method("startsWith", BOOL, 2)
+@STANDARD.method("startsWith", BOOL, (STRING, STRING))
 def starts_with(text: Value, part: Value) -> bool:
     return _text(text).startswith(_text(part))
 
 
-@STANDARD.method("endsWith", BOOL, 2)
+@STANDARD.method("endsWith", BOOL, (STRING, STRING))
 def ends_with(text: Value, part: Value) -> bool:
     return _text(text).endswith(_text(part))
 
 
-@STANDARD.function("matches", BOOL, 2)
-@STANDARD.method("matches", BOOL, 2)
+@STANDARD.function("matches", BOOL, (STRING, STRING))
+@STANDARD.method("matches", BOOL, (STRING, STRING))
 def matches(text: Value, pattern: Value) -> bool:
     if problem := patterns.problem(_text(pattern)):
         raise EvaluationError(problem)
@@ -300,58 +309,58 @@ def _shift(date: datetime, zone: Value) -> timedelta:
     return shift or timedelta()
 
 
-@STANDARD.method("getFullYear", INT, 1, 2)
+@STANDARD.method("getFullYear", INT, *MOMENTS)
 def full_year(value: Value, zone: Value = "UTC") -> int:
     return _read(value, zone).date.year
 
 
-@STANDARD.method("getMonth", INT, 1, 2)
+@STANDARD.method("getMonth", INT, *MOMENTS)
 def month(value: Value, zone: Value = "UTC") -> int:
     return _read(value, zone).date.month - 1
 
 
-@STANDARD.method("getDate", INT, 1, 2)
+@STANDARD.method("getDate", INT, *MOMENTS)
 def date_of(value: Value, zone: Value = "UTC") -> int:
     return _read(value, zone).date.day
 
 
-@STANDARD.method("getDayOfMonth", INT, 1, 2)
+@STANDARD.method("getDayOfMonth", INT, *MOMENTS)
 def day_of_month(value: Value, zone: Value = "UTC") -> int:
     return _read(value, zone).date.day - 1
 
 
-@STANDARD.method("getDayOfWeek", INT, 1, 2)
+@STANDARD.method("getDayOfWeek", INT, *MOMENTS)
 def day_of_week(value: Value, zone: Value = "UTC") -> int:
     return _read(value, zone).date.isoweekday() % 7
 
 
-@STANDARD.method("getDayOfYear", INT, 1, 2)
+@STANDARD.method("getDayOfYear", INT, *MOMENTS)
 def day_of_year(value: Value, zone: Value = "UTC") -> int:
     return _read(value, zone).date.timetuple().tm_yday - 1
 
 
-@STANDARD.method("getHours", INT, 1, 2)
+@STANDARD.method("getHours", INT, *MOMENTS, (DURATION,))
 def hours(value: Value, zone: Value = "UTC") -> int:
     if isinstance(value, Duration):
         return _units(value, 3600 * NANOS)
     return _read(value, zone).date.hour
 
 
-@STANDARD.method("getMinutes", INT, 1, 2)
+@STANDARD.method("getMinutes", INT, *MOMENTS, (DURATION,))
 def minutes(value: Value, zone: Value = "UTC") -> int:
     if isinstance(value, Duration):
         return _units(value, 60 * NANOS)
     return _read(value, zone).date.minute
 
 
-@STANDARD.method("getSeconds", INT, 1, 2)
+@STANDARD.method("getSeconds", INT, *MOMENTS, (DURATION,))
 def seconds(value: Value, zone: Value = "UTC") -> int:
     if isinstance(value, Duration):
         return _units(value, NANOS)
     return _read(value, zone).date.second
 
 
-@STANDARD.method("getMilliseconds", INT, 1, 2)
+@STANDARD.method("getMilliseconds", INT, *MOMENTS, (DURATION,))
 def milliseconds(value: Value, zone: Value = "UTC") -> int:
     if isinstance(value, Duration):
         return _units(value, 1_000_000)
