@@ -93,3 +93,80 @@ def test_lists_are_reversed_and_keep_their_type() -> None:
 def test_the_sign_of_a_quantity_is_a_function() -> None:
     assert [value(f"sign(quantity('{text}'))") for text in ("-5m", "0", "1Gi")] == [-1, 0, 1]
     assert refused("quantity('1').sign()") == "undeclared reference to 'sign' (in container '')"
+
+
+# -- values ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("string(1e6)", "1e+06"),
+        ("string(12345678.9)", "1.23456789e+07"),
+        ("string(-123456.75)", "-123456.75"),
+        ("string(100000.0)", "100000"),
+        ("string(0.0001)", "0.0001"),
+        ("string(-0.00001)", "-1e-05"),
+        ("string(0.0)", "0"),
+        ("string(-0.0)", "-0"),
+        ("string(1.5e300)", "1.5e+300"),
+        ("string(timestamp('0001-01-01T00:00:00Z'))", "0001-01-01T00:00:00Z"),
+        ("string(timestamp('2024-02-29T01:02:03.50Z'))", "2024-02-29T01:02:03.5Z"),
+        (r"'abc'.findAll('\\b')", ["", ""]),
+        ("' x '.findAll('x*')", ["", "x", ""]),
+        ("'aab'.findAll('a')", ["a", "a"]),
+        ("'a'.lastIndexOf('a', 1)", -1),
+        ("'aa'.lastIndexOf('a', 1)", 1),
+        ("'a'.indexOf('a', 9)", -1),
+        ("dyn(9223372036854775807) < 9223372036854775808.0", False),
+        ("9223372036854775808.0 > dyn(9223372036854775807)", False),
+        ("dyn(9223372036854775807) == 9223372036854775808.0", True),
+        ("dyn(1) < 1.5 && 2u > dyn(1.5)", True),
+        ("optional.ofNonZeroValue(duration('0s')).hasValue()", False),
+        ("optional.ofNonZeroValue(duration('1s')).hasValue()", True),
+        ("optional.ofNonZeroValue(timestamp('0001-01-01T00:00:00Z')).hasValue()", False),
+        ("optional.ofNonZeroValue(timestamp('1970-01-01T00:00:00Z')).hasValue()", True),
+        ("isQuantity(' 1') || isQuantity('1 ')", False),
+        ("double('0x1p-2')", 0.25),
+        ("double('-.5e1')", -5.0),
+        ("string(double('-inf'))", "-Inf"),
+        ("duration('.5s') == duration('500ms')", True),
+        ("duration('1\N{GREEK SMALL LETTER MU}s') == duration('1us')", True),
+        ("timestamp('2024-02-29T23:30:00Z').getHours('')", 23),
+        ("timestamp('2024-02-29T23:30:00Z').getMinutes('+5:45')", 15),
+        ("isSemver('18446744073709551616.0.0') || isSemver('1.0.0-18446744073709551616')", False),
+        ("isSemver('18446744073709551615.0.0')", True),
+        ("'%f %e'.format([0.0 / 0.0, 1.0 / 0.0])", "NaN +Inf"),
+    ],
+)
+def test_values_of_the_tables(expression: str, expected: object) -> None:
+    found = value(expression)
+    assert (found, type(found)) == (expected, type(expected))
+
+
+@pytest.mark.parametrize(
+    ("expression", "message"),
+    [
+        ("double(' 1 ')", 'strconv.ParseFloat: parsing " 1 ": invalid syntax'),
+        ("double('\u0661')", 'strconv.ParseFloat: parsing "\u0661": invalid syntax'),
+        ("double('1_0')", 'strconv.ParseFloat: parsing "1_0": invalid syntax'),
+        ("double('1e400')", 'strconv.ParseFloat: parsing "1e400": value out of range'),
+        ("double('0x1p9999')", 'strconv.ParseFloat: parsing "0x1p9999": value out of range'),
+        ("timestamp('2024-02-29t00:00:00z')", 'parsing time "2024-02-29t00:00:00z" as'),
+        (r"'a'.matches('\\C')", r"error parsing regexp: invalid escape sequence: `\C`"),
+        ("'a'.indexOf('a', -1)", "index out of range: -1"),
+        ("'%f'.format([1])", "could not parse formatting clause"),
+        ("'%d'.format([1, 2])", "too many arguments supplied to format string"),
+        ("{true: 1, true: 3}", "Failed with repeated key true"),
+    ],
+)
+def test_tables_of_values_that_do_not_exist(expression: str, message: str) -> None:
+    with pytest.raises(EvaluationError) as error:
+        value(expression)
+    assert str(error.value).startswith(message)
+
+
+def test_what_has_no_fields_lacks_them_all() -> None:
+    assert value("has(o.a.b)", {"a": None}) is False
+    assert value("has(dyn(1).x)") is False
+    assert value("{'z': dyn(0)}.?z.?y.hasValue()") is False

@@ -4,13 +4,14 @@ from collections.abc import Callable
 from functools import reduce
 from itertools import pairwise
 
+from kubescene.api.quantity import Quantity
 from kubescene.api.schemas import patterns
 from kubescene.cel.errors import EvaluationError, no_such_overload
 from kubescene.cel.formatting import formatted, quoted
 from kubescene.cel.functions import Library
-from kubescene.cel.operators import add, compare
+from kubescene.cel.operators import MIN_TIME, add, compare
 from kubescene.cel.types import BOOL, DYN, INT, STRING, list_of, optional_of
-from kubescene.cel.values import NONE, Optional, Value, equal, is_list
+from kubescene.cel.values import NONE, Duration, Optional, Timestamp, Value, equal, is_list
 
 EXTENSIONS = Library()
 
@@ -35,7 +36,7 @@ def index_of(value: Value, part: Value, start: Value = 0) -> int:
     if is_list(value):
         return next((at for at, each in enumerate(value) if equal(each, part)), -1)
     text, begin = _text(value), _number(start)
-    if not 0 <= begin <= len(text):
+    if begin < 0:
         raise EvaluationError(f"index out of range: {begin}")
     return text.find(_text(part), begin)
 
@@ -49,8 +50,10 @@ def last_index_of(value: Value, part: Value, start: Value = None) -> int:
     if start is None:
         return text.rfind(_text(part))
     begin = _number(start)
-    if not 0 <= begin <= len(text):
+    if begin < 0:
         raise EvaluationError(f"index out of range: {begin}")
+    if begin >= len(text) and part:
+        return -1
     return text.rfind(_text(part), 0, begin + len(part))
 
 
@@ -205,7 +208,13 @@ def none() -> Optional:
 
 @EXTENSIONS.function("optional.ofNonZeroValue", optional_of(), (DYN,))
 def of_non_zero(value: Value) -> Optional:
-    return Optional((value,)) if value else NONE
+    return NONE if _is_zero(value) else Optional((value,))
+
+
+def _is_zero(value: Value) -> bool:
+    if isinstance(value, Duration | Timestamp):
+        return value.nanos == (0 if isinstance(value, Duration) else MIN_TIME)
+    return not value and not isinstance(value, Quantity)
 
 
 @EXTENSIONS.method("hasValue", BOOL, (OPTIONAL,))

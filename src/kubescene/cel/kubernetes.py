@@ -21,7 +21,7 @@ from kubescene.cel.types import (
     list_of,
     map_of,
 )
-from kubescene.cel.values import Semver, Value
+from kubescene.cel.values import MAX_UINT, Semver, Value
 
 KUBERNETES = Library()
 
@@ -42,7 +42,7 @@ _SEMVER = re.compile(rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}(?:-({_MARKS}))?(?:\+({_M
 @KUBERNETES.function("quantity", QUANTITY, (STRING,))
 def quantity(text: Value) -> Quantity:
     try:
-        return parse(_text(text))
+        return _parsed(_text(text))
     except QuantityError as error:
         raise EvaluationError(str(error)) from None
 
@@ -50,10 +50,15 @@ def quantity(text: Value) -> Quantity:
 @KUBERNETES.function("isQuantity", BOOL, (STRING,))
 def is_quantity(text: Value) -> bool:
     try:
-        parse(_text(text))
+        _parsed(_text(text))
     except QuantityError:
         return False
     return True
+
+
+def _parsed(text: str) -> Quantity:
+    """Blanks around a quantity are for JSON bodies only."""
+    return parse(text if text == text.strip() else "blank")
 
 
 @KUBERNETES.function("sign", INT, (QUANTITY,))
@@ -160,6 +165,9 @@ def parse_semver(text: str) -> Semver | None:
         return None
     marks = match[4].split(".") if match[4] else []
     if any(each.isdecimal() and len(each) > 1 and each[0] == "0" for each in marks):
+        return None
+    numbers = (match[1], match[2], match[3], *(each for each in marks if each.isdecimal()))
+    if any(len(each) > 20 or int(each) > MAX_UINT for each in numbers):
         return None
     pre = tuple(int(each) if each.isdecimal() else each for each in marks)
     return Semver(int(match[1]), int(match[2]), int(match[3]), pre)

@@ -236,7 +236,7 @@ class MapLiteral(Node):
             if not isinstance(key, str | int):
                 raise EvaluationError(f"unsupported key type: {type_name(key)}")
             if has_key(made, key):
-                raise EvaluationError(f"Failed with repeated key {key}")
+                raise EvaluationError(f"Failed with repeated key {_shown(key)}")
             for value in element.evaluated(scope):
                 made[key] = value
         return made
@@ -410,7 +410,7 @@ def _found(operand: Value, key: Value) -> bool:
         return has_key(operand, key)
     if is_list(operand) and is_number(key):
         return bool(key == int(key) and 0 <= key < len(operand))
-    raise no_such_overload()
+    return False
 
 
 def _at(operand: Value, key: Value) -> Value:

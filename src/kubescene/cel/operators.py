@@ -121,6 +121,8 @@ def compare(left: Value, right: Value) -> int:
         raise no_such_overload()
     if isinstance(left, str):
         left, right = left.encode("utf-8", "surrogatepass"), right.encode("utf-8", "surrogatepass")
+    if isinstance(left, float) or isinstance(right, float):
+        left, right = float(left), float(right)  # what a double cannot tell apart is equal
     return int(left > right) - int(left < right)
 
 

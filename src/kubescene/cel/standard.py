@@ -4,6 +4,7 @@ import math
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import NamedTuple
 
 from kubescene.api.schemas import patterns
@@ -44,12 +45,21 @@ STANDARD = Library()
 SIZED = each(STRING, BYTES, list_of(), map_of())
 MOMENTS = ((TIMESTAMP,), (TIMESTAMP, STRING))
 
+_DECIMAL = re.compile(
+    r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf|infinity|nan)",
+    re.ASCII | re.IGNORECASE,
+)
+_HEXADECIMAL = re.compile(
+    r"[+-]?0x(?:[0-9a-f]+\.?[0-9a-f]*|\.[0-9a-f]+)p[+-]?[0-9]+", re.ASCII | re.IGNORECASE
+)
 _TIMESTAMP = re.compile(
-    r"(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d{1,9})\d*)?([Zz]|[+-]\d\d:\d\d)",
+    r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:\.(\d{1,9})\d*)?(Z|[+-]\d\d:\d\d)",
     re.ASCII,
 )
+_LARGE = 6
+"""Doubles with more digits than this in front of the point have an exponent."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_OFFSET = re.compile(r"([+-]?)(\d\d):(\d\d)", re.ASCII)
+_OFFSET = re.compile(r"([+-]?)(\d{1,2}):(\d{1,2})", re.ASCII)
 
 
 @STANDARD.function("size", INT, *SIZED)
@@ -108,11 +118,7 @@ def to_uint(value: Value) -> UInt:
 @STANDARD.function("double", DOUBLE, *each(DOUBLE, INT, UINT, STRING))
 def to_double(value: Value) -> float:
     if isinstance(value, str):
-        try:
-            return float(value)
-        except ValueError:
-            text = f'strconv.ParseFloat: parsing "{value}": invalid syntax'
-            raise EvaluationError(text) from None
+        return _read_double(value)
     if is_number(value):
         return float(value)
     raise no_such_overload()
@@ -195,6 +201,20 @@ def to_timestamp(value: Value) -> Timestamp:
         raise EvaluationError(text) from None
 
 
+def _read_double(text: str) -> float:
+    """As Go reads it: no blanks, digits of ASCII, and nothing that is too large."""
+    fault = "invalid syntax"
+    if _HEXADECIMAL.fullmatch(text) or _DECIMAL.fullmatch(text):
+        try:
+            found = float.fromhex(text) if "x" in text.lower() else float(text)
+        except OverflowError:
+            found = math.inf
+        if not math.isinf(found) or "n" in text.lower():
+            return found
+        fault = "value out of range"
+    raise EvaluationError(f'strconv.ParseFloat: parsing "{text}": {fault}')
+
+
 def _truncated(value: float) -> int:
     if math.isnan(value) or not -(2.0**63) < value < 2.0**63:
         raise EvaluationError("integer overflow")
@@ -205,7 +225,7 @@ def _moment(match: re.Match[str]) -> Timestamp:
     year, month, day, hour, minute, second = (int(match[at]) for at in range(1, 7))
     base = datetime(year, month, day, hour, minute, second, tzinfo=UTC)
     zone = match[8]
-    shift = 0 if zone in "Zz" else _minutes(zone)
+    shift = 0 if zone == "Z" else _minutes(zone)
     fraction = int((match[7] or "0").ljust(9, "0"))
     seconds = (base - _EPOCH) // timedelta(seconds=1) - shift * 60
     return moment(seconds * NANOS + fraction)
@@ -223,13 +243,13 @@ def float_text(value: float) -> str:
     if math.isinf(value):
         return "+Inf" if value > 0 else "-Inf"
     text = repr(value)
-    mantissa, mark, exponent = text.partition("e")
-    mantissa = mantissa.removesuffix(".0")
-    if not mark:
-        return mantissa
-    return (
-        f"{mantissa}e{exponent[0] if exponent[0] in '+-' else '+'}{exponent.lstrip('+-').zfill(2)}"
-    )
+    point = Decimal(text).adjusted() if value else 0
+    if -5 < point < _LARGE:
+        return text.removesuffix(".0") if "e" not in text else f"{Decimal(text):f}"
+    sign, digits, _ = Decimal(text).as_tuple()
+    shown = "".join(map(str, digits)).rstrip("0")
+    fraction = f".{shown[1:]}" if shown[1:] else ""
+    return f"{'-' * sign}{shown[0]}{fraction}e{'-' if point < 0 else '+'}{abs(point):02}"
 
 
 def duration_text(value: Duration) -> str:
@@ -243,7 +263,8 @@ def duration_text(value: Duration) -> str:
 def timestamp_text(value: Timestamp) -> str:
     seconds, nanos = divmod(value.nanos, NANOS)
     fraction = f".{nanos:09}".rstrip("0") if nanos else ""
-    return f"{(_EPOCH + timedelta(seconds=seconds)):%Y-%m-%dT%H:%M:%S}{fraction}Z"
+    date = _EPOCH + timedelta(seconds=seconds)
+    return f"{date.replace(tzinfo=None).isoformat()}{fraction}Z"
 
 
 # -- text --------------------------------------------------------------------------------------
@@ -301,9 +322,10 @@ def _shift(date: datetime, zone: Value) -> timedelta:
     from zoneinfo import ZoneInfo
 
     if match := _OFFSET.fullmatch(_text(zone)):
-        return timedelta(minutes=_minutes(f"{match[1] or '+'}{match[2]}:{match[3]}"))
+        minutes = int(match[2]) * 60 + int(match[3])
+        return timedelta(minutes=-minutes if match[1] == "-" else minutes)
     try:
-        shift = date.astimezone(ZoneInfo(zone)).utcoffset()
+        shift = date.astimezone(ZoneInfo(zone or "UTC")).utcoffset()
     except (LookupError, ValueError, OSError):
         raise EvaluationError(f"unknown time zone {zone}") from None
     return shift or timedelta()

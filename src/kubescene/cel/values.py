@@ -118,6 +118,9 @@ def equal(left: Value, right: Value) -> bool:
     if type(left) is bool or type(right) is bool:
         return left is right
     if is_number(left):
+        if isinstance(left, float) or isinstance(right, float):
+            # What a double cannot tell apart is equal.
+            return is_number(right) and float(left) == float(right)
         return is_number(right) and bool(left == right)
     if is_list(left):
         return is_list(right) and len(left) == len(right) and all(map(equal, left, right))
