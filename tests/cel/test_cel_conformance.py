@@ -11,6 +11,7 @@ from kubescene.cel import (
     EvaluationError,
     compile_expression,
 )
+from kubescene.cel.values import TypeValue
 
 NAMES = {"o": DYN}
 
@@ -170,3 +171,101 @@ def test_what_has_no_fields_lacks_them_all() -> None:
     assert value("has(o.a.b)", {"a": None}) is False
     assert value("has(dyn(1).x)") is False
     assert value("{'z': dyn(0)}.?z.?y.hasValue()") is False
+
+
+# -- addresses, networks and URLs --------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("cidr('10.0.0.0/8') == cidr('10.0.0.1/8')", False),
+        ("cidr('10.0.0.1/8').masked() == cidr('10.0.0.0/8')", True),
+        ("string(cidr('10.0.0.1/8'))", "10.0.0.1/8"),
+        ("string(cidr('10.0.0.1/8').ip()) + string(ip('::0:1'))", "10.0.0.1::1"),
+        ("cidr('10.0.0.1/8').containsIP(ip('10.9.9.9'))", True),
+        ("cidr('10.0.0.0/8').containsIP('::1')", False),
+        ("cidr('10.0.0.1/8').containsCIDR('10.0.0.0/8')", True),
+        ("cidr('10.0.0.0/16').containsCIDR(cidr('10.0.0.0/8'))", False),
+        ("cidr('2001:db8::/32').containsCIDR('10.0.0.0/8')", False),
+        ("ip('fe80::1').isLinkLocalUnicast() && ip('169.254.1.1').isLinkLocalUnicast()", True),
+        ("ip('ff02::1').isLinkLocalMulticast() && ip('224.0.0.1').isLinkLocalMulticast()", True),
+        ("ip('ff05::1').isLinkLocalMulticast() || ip('224.0.1.1').isLinkLocalMulticast()", False),
+        ("url('https://u:p@[::1]:80/a?b=c&b=&d').getHost()", "[::1]:80"),
+        ("url('https://u:p@[::1]:80/a').getHostname()", "::1"),
+        ("url('https://[::1]').getPort()", ""),
+        ("url('HTTP://h:8/').getScheme() + url('http://h:8').getPort()", "http8"),
+        ("url('http://h/?b=c&b=&d+e=%20').getQuery()", {"b": ["c", ""], "d e": [" "]}),
+        ("url('http://h/?a;b').getQuery()", {}),
+        ("url('http://h/?%zz=1&c').getQuery()", {"c": [""]}),
+        ("url('/a b').getEscapedPath()", "/a%20b"),
+        ("url('/a%2Fb').getEscapedPath()", "/a%2Fb"),
+        ("url('/(a)%2F b').getEscapedPath()", "/%28a%29/%20b"),
+        ("url('/(a)').getEscapedPath()", "/(a)"),
+        ("url('mailto:x@y').getEscapedPath()", ""),
+    ],
+)
+def test_values_of_the_network(expression: str, expected: object) -> None:
+    assert value(expression) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("10.0.0.0/255.0.0.0", "10.0.0.0/08", "fe80::1%e/64", "::ffff:1.2.3.0/120"),
+        *("10.0.0.0/33", "10.0.0.0/", "10.0.0.0", "10.0.0.0/+8", "10.0.0.0/8/8"),
+    ],
+)
+def test_what_is_no_network(text: str) -> None:
+    assert value("isCIDR(o)", text) is False
+
+
+@pytest.mark.parametrize("text", ["10.0.0.0/0", "10.0.0.1/32", "::/0", "2001:db8::/128"])
+def test_what_is_a_network(text: str) -> None:
+    assert value("isCIDR(o)", text) is True
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(" http://h", "http://h\n", "http://h/%zz", "http://h\\x", "http://h#", "", ":x", "a/b"),
+        *("http://h:x", "http://[::1", "http://a b/", "http://u^@h", "http://h%41"),
+    ],
+)
+def test_what_is_no_url(text: str) -> None:
+    assert value("isURL(o)", text) is False
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["http://h:99999/", "*", "/", "/a b", "http://h:", "x:y", "http://h/#", "http://\u00e9", "//a"],
+)
+def test_what_is_a_url(text: str) -> None:
+    assert value("isURL(o)", text) is True
+
+
+@pytest.mark.parametrize(
+    ("expression", "name"),
+    [
+        ("url('http://a')", "kubernetes.URL"),
+        ("ip('1.1.1.1')", "net.IP"),
+        ("ip('::1')", "net.IP"),
+        ("cidr('::1/8')", "net.CIDR"),
+    ],
+)
+def test_values_of_the_network_have_types_of_their_own(expression: str, name: str) -> None:
+    assert value(f"type({expression})") == TypeValue(name)
+    for wrong in ("size(dyn({}))", "'http' in dyn({})"):
+        with pytest.raises(EvaluationError, match="no such overload"):
+            value(wrong.format(expression))
+
+
+@pytest.mark.parametrize(
+    "made", ["quantity('1')", "semver('1.0.0')", "ip('1.1.1.1')", "cidr('::/0')", "url('/a')"]
+)
+@pytest.mark.parametrize("operator", ["==", "!="])
+def test_what_has_its_own_type_is_not_held_against_text(made: str, operator: str) -> None:
+    with pytest.raises(EvaluationError, match="no such overload"):
+        value(f"dyn({made}) {operator} '1.0.0'")
+    assert value(f"dyn({made}) == null") is False
+    assert value(f"dyn({made}) == dyn({made})") is True

@@ -1,9 +1,8 @@
 """Quantities, semantic versions, IP addresses and URLs."""
 
 import re
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
-from typing import Never, TypeAlias
-from urllib.parse import SplitResult, parse_qs, urlsplit
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+from typing import Never
 
 from kubescene.api.quantity import MAX_INT64, MIN_INT64, Quantity, QuantityError, from_value, parse
 from kubescene.cel.errors import EvaluationError, no_such_overload
@@ -21,15 +20,14 @@ from kubescene.cel.types import (
     list_of,
     map_of,
 )
-from kubescene.cel.values import MAX_UINT, Semver, Value
+from kubescene.cel.urls import Url, parse_url
+from kubescene.cel.values import MAX_UINT, Address, Cidr, Semver, Value
 
 KUBERNETES = Library()
 
 ORDERED = ((QUANTITY, QUANTITY), (SEMVER, SEMVER))
 
-Address: TypeAlias = IPv4Address | IPv6Address
-Network: TypeAlias = IPv4Network | IPv6Network
-
+_LINK_LOCAL_MULTICAST = IPv4Network("224.0.0.0/24")
 _UNIT = 10**9
 _NUMBER = r"(0|[1-9][0-9]*)"
 _MARKS = r"[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*"
@@ -237,9 +235,21 @@ def is_global_unicast(value: Value) -> bool:
     return not special and value != IPv4Address("255.255.255.255")
 
 
+@KUBERNETES.method("isLinkLocalUnicast", BOOL, (IP,))
+def is_link_local_unicast(value: Value) -> bool:
+    return value.is_link_local if isinstance(value, Address) else _refuse()
+
+
+@KUBERNETES.method("isLinkLocalMulticast", BOOL, (IP,))
+def is_link_local_multicast(value: Value) -> bool:
+    if isinstance(value, IPv6Address):
+        return value.packed[0] == 0xFF and value.packed[1] & 0x0F == 2
+    return value in _LINK_LOCAL_MULTICAST if isinstance(value, IPv4Address) else _refuse()
+
+
 @KUBERNETES.function("cidr", CIDR, (STRING,))
-def cidr(text: Value) -> Network:
-    found = _network(_text(text))
+def cidr(text: Value) -> Cidr:
+    found = _cidr(_text(text))
     if found is None:
         raise EvaluationError(
             f'network address parse error during conversion from string: "{text}"'
@@ -249,30 +259,36 @@ def cidr(text: Value) -> Network:
 
 @KUBERNETES.function("isCIDR", BOOL, (STRING,))
 def is_cidr(text: Value) -> bool:
-    return _network(_text(text)) is not None
+    return _cidr(_text(text)) is not None
 
 
 @KUBERNETES.method("containsIP", BOOL, (CIDR, IP), (CIDR, STRING))
-def contains_ip(network: Value, address: Value) -> bool:
+def contains_ip(value: Value, address: Value) -> bool:
     inner = ip(address) if isinstance(address, str) else address
-    if not isinstance(network, Network) or not isinstance(inner, Address):
-        raise no_such_overload()
-    return inner in network
+    return inner in _network(value) if isinstance(inner, Address) else _refuse()
 
 
 @KUBERNETES.method("containsCIDR", BOOL, (CIDR, CIDR), (CIDR, STRING))
-def contains_cidr(network: Value, other: Value) -> bool:
-    inner = cidr(other) if isinstance(other, str) else other
-    if isinstance(network, IPv4Network) and isinstance(inner, IPv4Network):
-        return inner.subnet_of(network)
-    if isinstance(network, IPv6Network) and isinstance(inner, IPv6Network):
-        return inner.subnet_of(network)
-    return False if isinstance(network, Network) and isinstance(inner, Network) else _refuse()
+def contains_cidr(value: Value, other: Value) -> bool:
+    outer = _network(value)
+    inner = _network(cidr(other) if isinstance(other, str) else other)
+    return inner.prefixlen >= outer.prefixlen and inner.network_address in outer
 
 
 @KUBERNETES.method("prefixLength", INT, (CIDR,))
-def prefix_length(network: Value) -> int:
-    return network.prefixlen if isinstance(network, Network) else _refuse()
+def prefix_length(value: Value) -> int:
+    return _network(value).prefixlen
+
+
+@KUBERNETES.method("ip", IP, (CIDR,))
+def ip_of(value: Value) -> Address:
+    return value.address if isinstance(value, Cidr) else _refuse()
+
+
+@KUBERNETES.method("masked", CIDR, (CIDR,))
+def masked(value: Value) -> Cidr:
+    network = _network(value)
+    return Cidr(network.network_address, network.prefixlen)
 
 
 def _address(text: str) -> Address | None:
@@ -284,19 +300,24 @@ def _address(text: str) -> Address | None:
     return None if mapped or "%" in text else found
 
 
-def _network(text: str) -> Network | None:
-    try:
-        return ip_network(text, strict=False) if "/" in text else None
-    except ValueError:
+def _cidr(text: str) -> Cidr | None:
+    written, _, length = text.partition("/")
+    address = _address(written)
+    if address is None or not re.fullmatch(_NUMBER, length) or len(length) > 3:
         return None
+    return Cidr(address, int(length)) if int(length) <= address.max_prefixlen else None
+
+
+def _network(value: Value) -> IPv4Network | IPv6Network:
+    return value.network if isinstance(value, Cidr) else _refuse()
 
 
 # -- URLs --------------------------------------------------------------------------------------
 
 
 @KUBERNETES.function("url", URL, (STRING,))
-def url(text: Value) -> SplitResult:
-    found = _url(_text(text))
+def url(text: Value) -> Url:
+    found = parse_url(_text(text))
     if found is None:
         raise EvaluationError(f'URL parse error during conversion from string: "{text}"')
     return found
@@ -304,54 +325,41 @@ def url(text: Value) -> SplitResult:
 
 @KUBERNETES.function("isURL", BOOL, (STRING,))
 def is_url(text: Value) -> bool:
-    return _url(_text(text)) is not None
+    return parse_url(_text(text)) is not None
 
 
 @KUBERNETES.method("getScheme", STRING, (URL,))
 def get_scheme(value: Value) -> str:
-    return _split(value).scheme
+    return _url(value).scheme
 
 
 @KUBERNETES.method("getHost", STRING, (URL,))
 def get_host(value: Value) -> str:
-    return _split(value).netloc.rpartition("@")[2]
+    return _url(value).host
 
 
 @KUBERNETES.method("getHostname", STRING, (URL,))
 def get_hostname(value: Value) -> str:
-    return re.sub(r":[0-9]*$", "", get_host(value)).strip("[]")
+    return _url(value).hostname
 
 
 @KUBERNETES.method("getPort", STRING, (URL,))
 def get_port(value: Value) -> str:
-    match = re.search(r":([0-9]*)$", get_host(value))
-    return match[1] if match else ""
+    return _url(value).port
 
 
 @KUBERNETES.method("getEscapedPath", STRING, (URL,))
 def get_escaped_path(value: Value) -> str:
-    return _split(value).path
+    return _url(value).path
 
 
 @KUBERNETES.method("getQuery", map_of(STRING, list_of(STRING)), (URL,))
 def get_query(value: Value) -> dict[str, list[str]]:
-    return parse_qs(_split(value).query, keep_blank_values=True)
+    return _url(value).queries
 
 
-def _url(text: str) -> SplitResult | None:
-    try:
-        found = urlsplit(text)
-        _ = found.port
-    except ValueError:
-        return None
-    absolute = bool(found.scheme) or text.startswith("/")
-    return found if absolute and " " not in found.netloc else None
-
-
-def _split(value: Value) -> SplitResult:
-    if isinstance(value, SplitResult):
-        return value
-    raise no_such_overload()
+def _url(value: Value) -> Url:
+    return value if isinstance(value, Url) else _refuse()
 
 
 def _text(value: Value) -> str:

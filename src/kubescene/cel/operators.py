@@ -2,24 +2,31 @@
 
 import math
 from collections.abc import Callable, Mapping
+from ipaddress import IPv4Address, IPv6Address
 from typing import Any
 
+from kubescene.api.quantity import Quantity
 from kubescene.cel.errors import EvaluationError, no_such_overload
+from kubescene.cel.urls import Url
 from kubescene.cel.values import (
     MAX_INT,
     MAX_UINT,
     MIN_INT,
+    Cidr,
     Duration,
+    Semver,
     Timestamp,
     UInt,
     Value,
     equal,
     is_list,
     is_number,
+    type_name,
 )
 
 MIN_TIME = -62135596800 * 1_000_000_000
 MAX_TIME = 253402300800 * 1_000_000_000 - 1
+_OPAQUE = (Quantity, Semver, IPv4Address, IPv6Address, Cidr, Url)
 _ORDERED = (str, bytes, Duration, Timestamp)
 
 
@@ -142,8 +149,15 @@ def greater_or_equal(left: Value, right: Value) -> bool:
     return not _has_nan(left, right) and compare(left, right) >= 0
 
 
+def equals(left: Value, right: Value) -> bool:
+    """``left == right``; a quantity, a version and the like can only be held against their own."""
+    if isinstance(left, _OPAQUE) and right is not None and type_name(left) != type_name(right):
+        raise no_such_overload()
+    return equal(left, right)
+
+
 def not_equal(left: Value, right: Value) -> bool:
-    return not equal(left, right)
+    return not equals(left, right)
 
 
 def member(value: Value, container: Value) -> bool:
@@ -197,7 +211,7 @@ OPERATORS: Mapping[str, Callable[[Value, Value], Value]] = {
     "<=": less_or_equal,
     ">": greater,
     ">=": greater_or_equal,
-    "==": equal,
+    "==": equals,
     "!=": not_equal,
     "in": member,
 }

@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from ipaddress import IPv4Address, IPv6Address
 from typing import NamedTuple
 
 from kubescene.api.schemas import patterns
@@ -29,6 +30,7 @@ from kubescene.cel.types import (
 )
 from kubescene.cel.values import (
     NANOS,
+    Cidr,
     Duration,
     Timestamp,
     TypeValue,
@@ -159,6 +161,8 @@ def to_string(value: Value) -> str:
         return timestamp_text(value)
     if isinstance(value, Duration):
         return duration_text(value)
+    if isinstance(value, IPv4Address | IPv6Address | Cidr):
+        return str(value)
     raise no_such_overload()
 
 

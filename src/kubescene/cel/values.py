@@ -6,10 +6,12 @@ their Python counterparts. Values are never changed. What has no counterpart is 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_network
 from typing import Any, TypeAlias
 
 from kubescene.api.quantity import Quantity
 from kubescene.cel.errors import EvaluationError
+from kubescene.cel.urls import Url
 
 MAX_INT = 2**63 - 1
 MIN_INT = -(2**63)
@@ -78,6 +80,24 @@ class Semver:
         return (self.major, self.minor, self.patch, not self.pre, marks)
 
 
+Address: TypeAlias = IPv4Address | IPv6Address
+
+
+@dataclass(frozen=True, slots=True)
+class Cidr:
+    """An address and how many of its bits are those of the network."""
+
+    address: Address
+    length: int
+
+    @property
+    def network(self) -> IPv4Network | IPv6Network:
+        return ip_network((self.address, self.length), strict=False)
+
+    def __str__(self) -> str:
+        return f"{self.address}/{self.length}"
+
+
 _TYPE_NAMES: Mapping[type, str] = {
     bool: "bool",
     int: "int",
@@ -92,6 +112,10 @@ _TYPE_NAMES: Mapping[type, str] = {
     Optional: "optional_type",
     Quantity: "kubernetes.Quantity",
     Semver: "kubernetes.Semver",
+    IPv4Address: "net.IP",
+    IPv6Address: "net.IP",
+    Cidr: "net.CIDR",
+    Url: "kubernetes.URL",
 }
 
 
