@@ -269,3 +269,63 @@ def test_what_has_its_own_type_is_not_held_against_text(made: str, operator: str
         value(f"dyn({made}) {operator} '1.0.0'")
     assert value(f"dyn({made}) == null") is False
     assert value(f"dyn({made}) == dyn({made})") is True
+
+
+# -- lists, optional values, names -------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("[3, 1, 2].sort()", [1, 2, 3]),
+        ("['b', 'a'].sort()[0] + 'x'", "ax"),
+        ("[{'n': 2, 'k': 'x'}, {'n': 1, 'k': 'y'}].sortBy(e, e.n).map(e, e.k)", ["y", "x"]),
+        ("['aa', 'b', 'cc'].sortBy(e, size(e))", ["b", "aa", "cc"]),
+        ("[1, 2.0, 1u, 2, 'a', 'a'].distinct()", [1, 2.0, "a"]),
+        ("[1, [2, [3]]].flatten()", [1, 2, [3]]),
+        ("[1, [2, [3]]].flatten(2)", [1, 2, 3]),
+        ("[1, [2]].flatten(0)", [1, [2]]),
+        ("[1, 2, 3].slice(1, 3) + [4].slice(1, 1)", [2, 3]),
+        ("[1, 2].first().value() + [1, 2].last().value()", 3),
+        ("[].first().hasValue() || [].last().hasValue()", False),
+        ("lists.range(3) + lists.range(0) + lists.range(-1)", [0, 1, 2]),
+        ("dyn([1, 2]).includes(2) && dyn('a').includes('a') && !dyn(1).includes(2)", True),
+        ("optional.unwrap([optional.of(1), optional.none()])", [1]),
+        ("[optional.of(1), optional.none(), optional.of(2)].unwrapOpt()", [1, 2]),
+        ("type(optional.none()) == optional_type", True),
+        ("type(ip('::1')) == net.IP && type(cidr('::/0')) == net.CIDR", True),
+        ("type(duration('1s')) == google.protobuf.Duration", True),
+        ("['c'].exists(o, .o == 'g' && o == 'c')", True),
+    ],
+)
+def test_lists_and_names(expression: str, expected: object) -> None:
+    assert value(expression, "g") == expected
+
+
+@pytest.mark.parametrize(
+    ("expression", "message"),
+    [
+        ("[1, 'a'].sort()", "list elements must have the same type"),
+        ("[[1], [2]].sort()", "list elements must be comparable"),
+        ("[1].slice(-1, 1)", "cannot slice(-1, 1), negative indexes not supported"),
+        ("[1].slice(1, 0)", "cannot slice(1, 0), start index must be less than or equal"),
+        ("[1].slice(0, 2)", "cannot slice(0, 2), list is length 1"),
+        ("[1].flatten(-1)", "level must be non-negative"),
+        ("[1].unwrapOpt()", "no such overload"),
+        ("lists.range(9223372036854775807)", "operation cancelled: actual cost limit exceeded"),
+    ],
+)
+def test_lists_that_do_not_exist(expression: str, message: str) -> None:
+    with pytest.raises(EvaluationError) as error:
+        value(expression)
+    assert str(error.value).startswith(message)
+
+
+def test_a_leading_dot_sees_no_name_of_a_macro() -> None:
+    problem = "undeclared reference to 'y' (in container '')"
+    assert refused("['c'].exists(y, .y == 'g')") == problem
+    assert refused("['c'].exists(.y, true)") == "argument must be a simple name"
+
+
+def test_a_list_is_sorted_only_by_what_has_an_order() -> None:
+    assert refused("[1].sortBy(e, [e])").startswith("found no matching overload for 'sortBy'")

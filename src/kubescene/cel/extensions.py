@@ -6,10 +6,10 @@ from itertools import pairwise
 
 from kubescene.api.quantity import Quantity
 from kubescene.api.schemas import patterns
-from kubescene.cel.errors import EvaluationError, no_such_overload
+from kubescene.cel.errors import CostExceededError, EvaluationError, no_such_overload
 from kubescene.cel.formatting import formatted, quoted
 from kubescene.cel.functions import Library
-from kubescene.cel.operators import MIN_TIME, add, compare
+from kubescene.cel.operators import MIN_TIME, add, compare, sorted_by
 from kubescene.cel.types import BOOL, DYN, INT, STRING, list_of, optional_of
 from kubescene.cel.values import NONE, Duration, Optional, Timestamp, Value, equal, is_list
 
@@ -18,6 +18,8 @@ EXTENSIONS = Library()
 LIST = list_of()
 TEXTS = list_of(STRING)
 OPTIONAL = optional_of()
+LONGEST_RANGE = 1_000_000
+"""Longer lists are not made: nothing could be done with them within the limit of work."""
 
 
 # -- strings -----------------------------------------------------------------------------------
@@ -160,6 +162,70 @@ def reverse(values: Value) -> list[Value]:
     return _list(values)[::-1]
 
 
+@EXTENSIONS.method("sort", LIST, (LIST,))
+def sort(values: Value) -> list[Value]:
+    return sorted_by(_list(values), values)
+
+
+@EXTENSIONS.method("distinct", LIST, (LIST,))
+def distinct(values: Value) -> list[Value]:
+    found: list[Value] = []
+    for each in _list(values):
+        if not _holds(found, each):
+            found.append(each)
+    return found
+
+
+@EXTENSIONS.method("flatten", LIST, (LIST,), (LIST, INT))
+def flatten(values: Value, depth: Value = 1) -> list[Value]:
+    if _number(depth) < 0:
+        raise EvaluationError("level must be non-negative")
+    found = _list(values)
+    for _ in range(depth):
+        if not any(map(is_list, found)):
+            break
+        found = [part for each in found for part in (each if is_list(each) else (each,))]
+    return found
+
+
+@EXTENSIONS.method("slice", LIST, (LIST, INT, INT))
+def slice_of(values: Value, start: Value, end: Value) -> list[Value]:
+    listed, first, last = _list(values), _number(start), _number(end)
+    problem = ""
+    if first < 0 or last < 0:
+        problem = "negative indexes not supported"
+    elif first > last:
+        problem = "start index must be less than or equal to end index"
+    elif last > len(listed):
+        problem = f"list is length {len(listed)}"
+    if problem:
+        raise EvaluationError(f"cannot slice({first}, {last}), {problem}")
+    return listed[first:last]
+
+
+@EXTENSIONS.method("first", OPTIONAL, (LIST,))
+def first_of(values: Value) -> Optional:
+    return Optional(tuple(_list(values)[:1]))
+
+
+@EXTENSIONS.method("last", OPTIONAL, (LIST,))
+def last_of(values: Value) -> Optional:
+    return Optional(tuple(_list(values)[-1:]))
+
+
+@EXTENSIONS.function("lists.range", list_of(INT), (INT,))
+def range_of(count: Value) -> list[int]:
+    if _number(count) > LONGEST_RANGE:
+        raise CostExceededError
+    return [*range(_number(count))]
+
+
+@EXTENSIONS.method("includes", BOOL, (DYN, DYN))
+def includes(value: Value, part: Value) -> bool:
+    """Whether an attribute of a device is this, or a list that has it."""
+    return _holds(value if is_list(value) else [value], part)
+
+
 @EXTENSIONS.function("sets.contains", BOOL, (LIST, LIST))
 def sets_contains(values: Value, parts: Value) -> bool:
     return all(_holds(values, each) for each in _list(parts))
@@ -237,6 +303,13 @@ def or_value(value: Value, otherwise: Value) -> Value:
 def or_else(value: Value, otherwise: Value) -> Optional:
     held = _optional(value)
     return held if held.values else _optional(otherwise)
+
+
+@EXTENSIONS.function("optional.unwrap", LIST, (LIST,))
+@EXTENSIONS.method("unwrapOpt", LIST, (LIST,))
+def unwrap(values: Value) -> list[Value]:
+    """What those of a list have that have anything."""
+    return [held for each in _list(values) for held in _optional(each).values]
 
 
 def _optional(value: Value) -> Optional:

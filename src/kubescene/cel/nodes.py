@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kubescene.cel.errors import CostExceededError, EvaluationError, no_such_overload
-from kubescene.cel.operators import OPERATORS, has_key, negate
+from kubescene.cel.operators import OPERATORS, has_key, negate, sorted_by
 from kubescene.cel.values import (
     NONE,
     Optional,
@@ -58,6 +58,13 @@ class Scope:
             scope = scope._outer
         raise EvaluationError(f"no such attribute(s): {name}")
 
+    def outermost(self) -> "Scope":
+        """Without the names that macros have given."""
+        scope = self
+        while scope._outer is not None and scope._outer._outer is not None:
+            scope = scope._outer
+        return scope
+
     def inner(self, name: str, value: Value) -> "Scope":
         return Scope({name: value}, self.meter, self)
 
@@ -92,10 +99,13 @@ class Literal(Node):
 
 @dataclass(frozen=True, slots=True)
 class Name(Node):
+    """A name; with a dot in front it is one of the world outside, whatever macros call so."""
+
     name: str
+    is_absolute: bool = False
 
     def evaluate(self, scope: Scope) -> Value:
-        return scope.value(self.name)
+        return (scope.outermost() if self.is_absolute else scope).value(self.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,6 +331,18 @@ class Transform(Macro):
             for each in self.scopes(scope)
             if self.predicate is None or _truth(self.predicate.evaluate(each))
         ]
+
+
+@dataclass(frozen=True, slots=True)
+class SortBy(Macro):
+    """``sortBy``: the elements in the order of a key of each."""
+
+    key: Node
+
+    def evaluate(self, scope: Scope) -> Value:
+        scopes = [*self.scopes(scope)]
+        keys = [self.key.evaluate(each) for each in scopes]
+        return sorted_by([each.value(self.name) for each in scopes], keys)
 
 
 @dataclass(frozen=True, slots=True)

@@ -160,6 +160,29 @@ def not_equal(left: Value, right: Value) -> bool:
     return not equals(left, right)
 
 
+def sorted_by(values: list[Value], keys: list[Value]) -> list[Value]:
+    """The values in the order of their keys, which must be of one type that has an order."""
+    if len({type_name(each) for each in keys}) > 1:
+        raise EvaluationError("list elements must have the same type")
+    try:
+        order = sorted(range(len(keys)), key=lambda at: _Ordered(keys[at]))
+    except EvaluationError:
+        raise EvaluationError("list elements must be comparable") from None
+    return [values[at] for at in order]
+
+
+class _Ordered:
+    """A key of a sort."""
+
+    __slots__ = ("_key",)
+
+    def __init__(self, key: Value) -> None:
+        self._key = key
+
+    def __lt__(self, other: "_Ordered") -> bool:
+        return compare(self._key, other._key) < 0
+
+
 def member(value: Value, container: Value) -> bool:
     """``value in container``: an element of a list, a key of a map."""
     if isinstance(container, Mapping):
