@@ -5,10 +5,11 @@ from dataclasses import fields
 from typing import Any
 
 from kubescene.cel.checking import Checker
+from kubescene.cel.costs import Meter
 from kubescene.cel.extensions import EXTENSIONS
 from kubescene.cel.functions import together
 from kubescene.cel.kubernetes import KUBERNETES
-from kubescene.cel.nodes import Element, Index, Literal, Meter, Name, Node, Scope
+from kubescene.cel.nodes import Element, Index, Literal, Name, Node, Scope
 from kubescene.cel.parsing import parse
 from kubescene.cel.standard import STANDARD
 from kubescene.cel.types import TYPE_NAMES, Type
