@@ -329,3 +329,8 @@ def test_a_leading_dot_sees_no_name_of_a_macro() -> None:
 
 def test_a_list_is_sorted_only_by_what_has_an_order() -> None:
     assert refused("[1].sortBy(e, [e])").startswith("found no matching overload for 'sortBy'")
+
+
+def test_numbers_that_no_double_can_hold_are_compared_nevertheless() -> None:
+    assert value("o > 1.5 && o != 1.5", 10**400) is True
+    assert value("o < 1.5 && !(o == 1.5)", -(10**400)) is True

@@ -18,6 +18,7 @@ from kubescene.cel.values import (
     Timestamp,
     UInt,
     Value,
+    as_double,
     equal,
     is_list,
     is_number,
@@ -129,7 +130,7 @@ def compare(left: Value, right: Value) -> int:
     if isinstance(left, str):
         left, right = left.encode("utf-8", "surrogatepass"), right.encode("utf-8", "surrogatepass")
     if isinstance(left, float) or isinstance(right, float):
-        left, right = float(left), float(right)  # what a double cannot tell apart is equal
+        left, right = as_double(left), as_double(right)  # what a double cannot tell apart is equal
     return int(left > right) - int(left < right)
 
 

@@ -4,6 +4,7 @@ int64 is ``int``, uint64 is `UInt`, double is ``float``; bool, string, bytes, nu
 their Python counterparts. Values are never changed. What has no counterpart is defined here.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_network
@@ -137,6 +138,14 @@ def is_number(value: Value) -> bool:
     return isinstance(value, int | float) and type(value) is not bool
 
 
+def as_double(number: int | float) -> float:
+    """As doubles hold it; objects may have numbers that none can hold."""
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
+
+
 def equal(left: Value, right: Value) -> bool:
     """Equality of any two values: numbers by what they are worth, others only within a type."""
     if type(left) is bool or type(right) is bool:
@@ -144,7 +153,7 @@ def equal(left: Value, right: Value) -> bool:
     if is_number(left):
         if isinstance(left, float) or isinstance(right, float):
             # What a double cannot tell apart is equal.
-            return is_number(right) and float(left) == float(right)
+            return is_number(right) and as_double(left) == as_double(right)
         return is_number(right) and bool(left == right)
     if is_list(left):
         return is_list(right) and len(left) == len(right) and all(map(equal, left, right))
