@@ -222,7 +222,7 @@ def _divided(left: float, right: float) -> float:
 def _has_nan(left: Value, right: Value) -> bool:
     if not (is_number(left) and is_number(right)):
         return False
-    return math.isnan(left) or math.isnan(right)
+    return any(isinstance(each, float) and math.isnan(each) for each in (left, right))
 
 
 OPERATORS: Mapping[str, Callable[[Value, Value], Value]] = {
