@@ -1,5 +1,6 @@
 """Instants and durations as Kubernetes writes them: exact, both ways."""
 
+import re
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
@@ -19,6 +20,7 @@ from kubescene.clock import (
     parse_duration,
     parse_time,
 )
+from kubescene.clock.durations import parse_signed_duration
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 INSTANTS = st.datetimes(timezones=st.just(UTC))
@@ -159,13 +161,20 @@ def test_whatever_looks_like_a_time_is_one_or_is_refused(text: str) -> None:
         ("0.9999999999s", SECOND - 1),
         ("0." + "3" * 6000 + "h", 1_200_000_000_000 - 1),
         ("9223372036854775807ns", 2**63 - 1),
+        (".5s", 500 * MILLISECOND),
+        ("5.s", 5 * SECOND),
+        ("+1s", SECOND),
+        ("+0", 0),
+        ("1\N{GREEK SMALL LETTER MU}s", MICROSECOND),
     ],
 )
 def test_durations_are_read_as_go_reads_them(text: str, expected: int) -> None:
     assert parse_duration(text) == expected
 
 
-@pytest.mark.parametrize("text", ["", "5", "s", "-5s", "5 s", "5m x", "1d", "٣s"])
+@pytest.mark.parametrize(
+    "text", ["", "5", "s", "-5s", "5 s", "5m x", "1d", "٣s", ".s", "+", "+-1s", "s1"]
+)
 def test_what_is_no_duration_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="is not a duration such as"):
         parse_duration(text)
@@ -179,6 +188,20 @@ def test_a_duration_beyond_292_years_is_refused(text: str) -> None:
         ValueError, match=r"is too long: durations end at 2562047h47m16\.854775807s"
     ):
         parse_duration(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("-1.5h", -90 * MINUTE), ("+1s", SECOND), ("-0", 0), ("-9223372036854775808ns", -(2**63))],
+)
+def test_a_duration_may_have_a_sign_where_go_reads_it(text: str, expected: int) -> None:
+    assert parse_signed_duration(text) == expected
+
+
+@pytest.mark.parametrize("text", ["", "-", "--1s", "9223372036854775808ns", "1d", "-2562048h"])
+def test_what_go_refuses_is_refused_in_its_words(text: str) -> None:
+    with pytest.raises(ValueError, match=f'^time: invalid duration "{re.escape(text)}"$'):
+        parse_signed_duration(text)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from kubescene.clock.timestamps import SECOND, parse_duration, parse_time
+from kubescene.clock.durations import SECOND, parse_duration
+from kubescene.clock.timestamps import parse_time
 from kubescene.errors import ConfigurationError
 from kubescene.types import Nanoseconds
 

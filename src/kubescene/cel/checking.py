@@ -28,6 +28,7 @@ from kubescene.cel.nodes import (
     OptionalMap,
     Quantifier,
     Select,
+    SortBy,
     Transform,
 )
 from kubescene.cel.types import (
@@ -41,6 +42,7 @@ from kubescene.cel.types import (
     STRING,
     TIMESTAMP,
     TYPE,
+    TYPE_NAMES,
     UINT,
     Type,
     fits,
@@ -61,6 +63,7 @@ _LITERALS: Mapping[type, Type] = {
     type(None): NULL,
 }
 _NUMBERS = (INT, UINT, DOUBLE)
+_ORDERED = (*_NUMBERS, BOOL, STRING, BYTES, DURATION, TIMESTAMP)
 _SUMS: Mapping[str, Mapping[tuple[Type, Type], Type]] = {
     "+": {
         (STRING, STRING): STRING,
@@ -76,19 +79,8 @@ _SUMS: Mapping[str, Mapping[tuple[Type, Type], Type]] = {
     },
 }
 
-TYPE_NAMES = (
-    "bool",
-    "bytes",
-    "double",
-    "int",
-    "list",
-    "map",
-    "null_type",
-    "string",
-    "type",
-    "uint",
-)
-"""Names that stand for a type where no variable has them."""
+_OF_THE_SAME = frozenset(("distinct", "reverse", "slice", "sort"))
+"""Methods of a list that give a list of the same type."""
 
 Names = Mapping[str, Type]
 
@@ -97,21 +89,29 @@ class Checker:
     """Finds the type of an expression, or what is wrong with it."""
 
     def __init__(
-        self, source: str, functions: Mapping[str, Function], methods: Mapping[str, Function]
+        self,
+        source: str,
+        functions: Mapping[str, Function],
+        methods: Mapping[str, Function],
+        names: Names,
     ) -> None:
         self._source = source
+        self._names = names
         self._functions = functions
         self._methods = methods
         self.used: set[str] = set()
         """Names that the expression refers to, its own among them."""
 
     def type_of(self, node: Node, names: Names) -> Type:
+        """The type of a part that sees these names."""
         return _RULES[type(node)](self, node, names)
 
     def _literal(self, node: Literal, names: Names) -> Type:
         return _LITERALS[type(node.value)]
 
     def _name(self, node: Name, names: Names) -> Type:
+        if node.is_absolute:
+            names = self._names
         if node.name in names:
             self.used.add(node.name)
             return names[node.name]
@@ -173,7 +173,8 @@ class Checker:
             return self._membership(node, left, right)
         if node.operator in ("<", "<=", ">", ">="):
             numbers = left in _NUMBERS and right in _NUMBERS
-            if not numbers and not fits(left, right):
+            ordered = all(each.is_open or each in _ORDERED for each in (left, right))
+            if not ordered or not (numbers or fits(left, right)):
                 raise self._no_overload(f"_{node.operator}_", node, left, right)
             return BOOL
         return self._arithmetic(node, left, right)
@@ -230,12 +231,18 @@ class Checker:
 
     def _call(self, node: Call, names: Names) -> Type:
         types = [self.type_of(each, names) for each in node.arguments]
-        table = self._methods if node.is_method else self._functions
+        function = (self._methods if node.is_method else self._functions)[node.name]
+        if not function.takes(types):
+            raise self._no_overload(node.name, node, *types)
         if node.name in ("value", "orValue") and node.is_method and types[0].parts:
             return types[0].parts[0]
         if node.name == "optional.of":
             return optional_of(types[0])
-        return table[node.name].result
+        if node.is_method and node.name in ("first", "last") and types[0].name == "list":
+            return optional_of(types[0].parts[0])
+        if node.is_method and node.name in _OF_THE_SAME and types[0].name == "list":
+            return types[0]
+        return function.result
 
     def _quantifier(self, node: Quantifier | ExistsOne, names: Names) -> Type:
         self._predicate(node.predicate, self._inside(node, names))
@@ -251,6 +258,13 @@ class Checker:
         if node.predicate is not None:
             self._predicate(node.predicate, inside)
         return list_of(self.type_of(node.transform, inside))
+
+    def _sort(self, node: SortBy, names: Names) -> Type:
+        inside = self._inside(node, names)
+        key = self.type_of(node.key, inside)
+        if not key.is_open and key not in _ORDERED:
+            raise self._no_overload("sortBy", node, list_of(inside[node.name]), list_of(key))
+        return list_of(inside[node.name])
 
     def _predicate(self, node: Node, names: Names) -> None:
         found = self.type_of(node, names)
@@ -301,6 +315,7 @@ _RULES: Mapping[type[Node], Callable[[Checker, Any, Names], Type]] = {
     ExistsOne: Checker._quantifier,
     Filter: Checker._filter,
     Transform: Checker._transform,
+    SortBy: Checker._sort,
     Bind: Checker._bind,
     OptionalMap: Checker._optional_map,
 }

@@ -4,21 +4,28 @@ from collections.abc import Callable
 from functools import reduce
 from itertools import pairwise
 
+from kubescene.api.quantity import Quantity
 from kubescene.api.schemas import patterns
-from kubescene.cel.errors import EvaluationError, no_such_overload
+from kubescene.cel.errors import CostExceededError, EvaluationError, no_such_overload
 from kubescene.cel.formatting import formatted, quoted
 from kubescene.cel.functions import Library
-from kubescene.cel.operators import add, compare
+from kubescene.cel.operators import MIN_TIME, add, compare, sorted_by
 from kubescene.cel.types import BOOL, DYN, INT, STRING, list_of, optional_of
-from kubescene.cel.values import NONE, Optional, Value, equal, is_list
+from kubescene.cel.values import NONE, Duration, Optional, Timestamp, Value, equal, is_list
 
 EXTENSIONS = Library()
+
+LIST = list_of()
+TEXTS = list_of(STRING)
+OPTIONAL = optional_of()
+LONGEST_RANGE = 1_000_000
+"""Longer lists are not made: nothing could be done with them within the limit of work."""
 
 
 # -- strings -----------------------------------------------------------------------------------
 
 
-@EXTENSIONS.method("charAt", STRING, 2)
+@EXTENSIONS.method("charAt", STRING, (STRING, INT))
 def char_at(text: Value, at: Value) -> str:
     position = _number(at)
     if not 0 <= position <= len(_text(text)):
@@ -26,17 +33,17 @@ def char_at(text: Value, at: Value) -> str:
     return _text(text)[position : position + 1]
 
 
-@EXTENSIONS.method("indexOf", INT, 2, 3)
+@EXTENSIONS.method("indexOf", INT, (STRING, STRING), (STRING, STRING, INT), (LIST, DYN))
 def index_of(value: Value, part: Value, start: Value = 0) -> int:
     if is_list(value):
         return next((at for at, each in enumerate(value) if equal(each, part)), -1)
     text, begin = _text(value), _number(start)
-    if not 0 <= begin <= len(text):
+    if begin < 0:
         raise EvaluationError(f"index out of range: {begin}")
     return text.find(_text(part), begin)
 
 
-@EXTENSIONS.method("lastIndexOf", INT, 2, 3)
+@EXTENSIONS.method("lastIndexOf", INT, (STRING, STRING), (STRING, STRING, INT), (LIST, DYN))
 def last_index_of(value: Value, part: Value, start: Value = None) -> int:
     if is_list(value):
         found = [at for at, each in enumerate(value) if equal(each, part)]
@@ -45,27 +52,29 @@ def last_index_of(value: Value, part: Value, start: Value = None) -> int:
     if start is None:
         return text.rfind(_text(part))
     begin = _number(start)
-    if not 0 <= begin <= len(text):
+    if begin < 0:
         raise EvaluationError(f"index out of range: {begin}")
+    if begin >= len(text) and part:
+        return -1
     return text.rfind(_text(part), 0, begin + len(part))
 
 
-@EXTENSIONS.method("lowerAscii", STRING)
+@EXTENSIONS.method("lowerAscii", STRING, (STRING,))
 def lower_ascii(text: Value) -> str:
     return "".join(each.lower() if each.isascii() else each for each in _text(text))
 
 
-@EXTENSIONS.method("upperAscii", STRING)
+@EXTENSIONS.method("upperAscii", STRING, (STRING,))
 def upper_ascii(text: Value) -> str:
     return "".join(each.upper() if each.isascii() else each for each in _text(text))
 
 
-@EXTENSIONS.method("replace", STRING, 3, 4)
+@EXTENSIONS.method("replace", STRING, (STRING, STRING, STRING), (STRING, STRING, STRING, INT))
 def replace(text: Value, old: Value, new: Value, count: Value = -1) -> str:
     return _text(text).replace(_text(old), _text(new), max(_number(count), -1))
 
 
-@EXTENSIONS.method("split", list_of(STRING), 2, 3)
+@EXTENSIONS.method("split", list_of(STRING), (STRING, STRING), (STRING, STRING, INT))
 def split(text: Value, separator: Value, limit: Value = -1) -> list[str]:
     most = _number(limit)
     if most == 0:
@@ -76,7 +85,7 @@ def split(text: Value, separator: Value, limit: Value = -1) -> list[str]:
     return _text(text).split(separator, most - 1 if most > 0 else -1)
 
 
-@EXTENSIONS.method("substring", STRING, 2, 3)
+@EXTENSIONS.method("substring", STRING, (STRING, INT), (STRING, INT, INT))
 def substring(text: Value, start: Value, end: Value = None) -> str:
     first, last = _number(start), len(_text(text)) if end is None else _number(end)
     if not 0 <= first <= len(text):
@@ -88,27 +97,22 @@ def substring(text: Value, start: Value, end: Value = None) -> str:
     return _text(text)[first:last]
 
 
-@EXTENSIONS.method("trim", STRING)
+@EXTENSIONS.method("trim", STRING, (STRING,))
 def trim(text: Value) -> str:
     return _text(text).strip()
 
 
-@EXTENSIONS.method("reverse", STRING)
-def reverse(text: Value) -> str:
-    return _text(text)[::-1]
-
-
-@EXTENSIONS.method("join", STRING, 1, 2)
+@EXTENSIONS.method("join", STRING, (TEXTS,), (TEXTS, STRING))
 def join(parts: Value, separator: Value = "") -> str:
     return _text(separator).join(_text(each) for each in _list(parts))
 
 
-@EXTENSIONS.method("format", STRING, 2)
+@EXTENSIONS.method("format", STRING, (STRING, LIST))
 def format_text(text: Value, values: Value) -> str:
     return formatted(_text(text), _list(values))
 
 
-@EXTENSIONS.function("strings.quote", STRING)
+@EXTENSIONS.function("strings.quote", STRING, (STRING,))
 def quote(text: Value) -> str:
     return quoted(_text(text))
 
@@ -116,13 +120,13 @@ def quote(text: Value) -> str:
 # -- regular expressions -----------------------------------------------------------------------
 
 
-@EXTENSIONS.method("find", STRING, 2)
+@EXTENSIONS.method("find", STRING, (STRING, STRING))
 def find(text: Value, pattern: Value) -> str:
     found = find_all(text, pattern, 1)
     return found[0] if found else ""
 
 
-@EXTENSIONS.method("findAll", list_of(STRING), 2, 3)
+@EXTENSIONS.method("findAll", list_of(STRING), (STRING, STRING), (STRING, STRING, INT))
 def find_all(text: Value, pattern: Value, limit: Value = -1) -> list[str]:
     if problem := patterns.problem(_text(pattern)):
         raise EvaluationError(problem)
@@ -132,38 +136,107 @@ def find_all(text: Value, pattern: Value, limit: Value = -1) -> list[str]:
 # -- lists and sets ----------------------------------------------------------------------------
 
 
-@EXTENSIONS.method("isSorted", BOOL)
+@EXTENSIONS.method("isSorted", BOOL, (LIST,))
 def is_sorted(values: Value) -> bool:
     listed = _list(values)
     return all(compare(left, right) <= 0 for left, right in pairwise(listed))
 
 
-@EXTENSIONS.method("sum", DYN)
+@EXTENSIONS.method("sum", DYN, (LIST,))
 def total(values: Value) -> Value:
     return reduce(add, _list(values)) if _list(values) else 0
 
 
-@EXTENSIONS.method("min", DYN)
+@EXTENSIONS.method("min", DYN, (LIST,))
 def smallest(values: Value) -> Value:
     return _extreme(values, _smaller, "min")
 
 
-@EXTENSIONS.method("max", DYN)
+@EXTENSIONS.method("max", DYN, (LIST,))
 def largest(values: Value) -> Value:
     return _extreme(values, _larger, "max")
 
 
-@EXTENSIONS.function("sets.contains", BOOL, 2)
+@EXTENSIONS.method("reverse", LIST, (LIST,))
+def reverse(values: Value) -> list[Value]:
+    return _list(values)[::-1]
+
+
+@EXTENSIONS.method("sort", LIST, (LIST,))
+def sort(values: Value) -> list[Value]:
+    return sorted_by(_list(values), values)
+
+
+@EXTENSIONS.method("distinct", LIST, (LIST,))
+def distinct(values: Value) -> list[Value]:
+    found: list[Value] = []
+    for each in _list(values):
+        if not _holds(found, each):
+            found.append(each)
+    return found
+
+
+@EXTENSIONS.method("flatten", LIST, (LIST,), (LIST, INT))
+def flatten(values: Value, depth: Value = 1) -> list[Value]:
+    if _number(depth) < 0:
+        raise EvaluationError("level must be non-negative")
+    found = _list(values)
+    for _ in range(depth):
+        if not any(map(is_list, found)):
+            break
+        found = [part for each in found for part in (each if is_list(each) else (each,))]
+    return found
+
+
+@EXTENSIONS.method("slice", LIST, (LIST, INT, INT))
+def slice_of(values: Value, start: Value, end: Value) -> list[Value]:
+    listed, first, last = _list(values), _number(start), _number(end)
+    problem = ""
+    if first < 0 or last < 0:
+        problem = "negative indexes not supported"
+    elif first > last:
+        problem = "start index must be less than or equal to end index"
+    elif last > len(listed):
+        problem = f"list is length {len(listed)}"
+    if problem:
+        raise EvaluationError(f"cannot slice({first}, {last}), {problem}")
+    return listed[first:last]
+
+
+@EXTENSIONS.method("first", OPTIONAL, (LIST,))
+def first_of(values: Value) -> Optional:
+    return Optional(tuple(_list(values)[:1]))
+
+
+@EXTENSIONS.method("last", OPTIONAL, (LIST,))
+def last_of(values: Value) -> Optional:
+    return Optional(tuple(_list(values)[-1:]))
+
+
+@EXTENSIONS.function("lists.range", list_of(INT), (INT,))
+def range_of(count: Value) -> list[int]:
+    if _number(count) > LONGEST_RANGE:
+        raise CostExceededError
+    return [*range(_number(count))]
+
+
+@EXTENSIONS.method("includes", BOOL, (DYN, DYN))
+def includes(value: Value, part: Value) -> bool:
+    """Whether an attribute of a device is this, or a list that has it."""
+    return _holds(value if is_list(value) else [value], part)
+
+
+@EXTENSIONS.function("sets.contains", BOOL, (LIST, LIST))
 def sets_contains(values: Value, parts: Value) -> bool:
     return all(_holds(values, each) for each in _list(parts))
 
 
-@EXTENSIONS.function("sets.equivalent", BOOL, 2)
+@EXTENSIONS.function("sets.equivalent", BOOL, (LIST, LIST))
 def sets_equivalent(left: Value, right: Value) -> bool:
     return bool(sets_contains(left, right) and sets_contains(right, left))
 
 
-@EXTENSIONS.function("sets.intersects", BOOL, 2)
+@EXTENSIONS.function("sets.intersects", BOOL, (LIST, LIST))
 def sets_intersects(left: Value, right: Value) -> bool:
     return any(_holds(left, each) for each in _list(right))
 
@@ -189,41 +262,54 @@ def _holds(values: Value, value: Value) -> bool:
 # -- optional values ---------------------------------------------------------------------------
 
 
-@EXTENSIONS.function("optional.of", optional_of())
+@EXTENSIONS.function("optional.of", optional_of(), (DYN,))
 def optional(value: Value) -> Optional:
     return Optional((value,))
 
 
-@EXTENSIONS.function("optional.none", optional_of(), 0)
+@EXTENSIONS.function("optional.none", optional_of(), ())
 def none() -> Optional:
     return NONE
 
 
-@EXTENSIONS.function("optional.ofNonZeroValue", optional_of())
+@EXTENSIONS.function("optional.ofNonZeroValue", optional_of(), (DYN,))
 def of_non_zero(value: Value) -> Optional:
-    return Optional((value,)) if value else NONE
+    return NONE if _is_zero(value) else Optional((value,))
 
 
-@EXTENSIONS.method("hasValue", BOOL)
+def _is_zero(value: Value) -> bool:
+    if isinstance(value, Duration | Timestamp):
+        return value.nanos == (0 if isinstance(value, Duration) else MIN_TIME)
+    return not value and not isinstance(value, Quantity)
+
+
+@EXTENSIONS.method("hasValue", BOOL, (OPTIONAL,))
 def has_value(value: Value) -> bool:
     return bool(_optional(value).values)
 
 
-@EXTENSIONS.method("value", DYN)
+@EXTENSIONS.method("value", DYN, (OPTIONAL,))
 def value_of(value: Value) -> Value:
     return _optional(value).value
 
 
-@EXTENSIONS.method("orValue", DYN, 2)
+@EXTENSIONS.method("orValue", DYN, (OPTIONAL, DYN))
 def or_value(value: Value, otherwise: Value) -> Value:
     held = _optional(value)
     return held.value if held.values else otherwise
 
 
-@EXTENSIONS.method("or", optional_of(), 2)
+@EXTENSIONS.method("or", optional_of(), (OPTIONAL, OPTIONAL))
 def or_else(value: Value, otherwise: Value) -> Optional:
     held = _optional(value)
     return held if held.values else _optional(otherwise)
+
+
+@EXTENSIONS.function("optional.unwrap", LIST, (LIST,))
+@EXTENSIONS.method("unwrapOpt", LIST, (LIST,))
+def unwrap(values: Value) -> list[Value]:
+    """What those of a list have that have anything."""
+    return [held for each in _list(values) for held in _optional(each).values]
 
 
 def _optional(value: Value) -> Optional:

@@ -1,5 +1,6 @@
 """``"...".format([...])``, and strings as they are written in expressions."""
 
+import math
 from collections.abc import Mapping, Sequence
 
 from kubescene.api.quantity import Quantity
@@ -52,6 +53,8 @@ def formatted(text: str, values: Sequence[Value]) -> str:
             raise EvaluationError(f"index {used} out of range")
         made.append(_shown(verb, precision, values[used]))
         used += 1
+    if used < len(values):
+        raise EvaluationError(f"too many arguments supplied to format string (expected {used})")
     return "".join(made)
 
 
@@ -73,8 +76,8 @@ def _shown(verb: str, precision: int, value: Value) -> str:
         return shown(value)
     if verb == "d" and is_number(value) and not isinstance(value, float):
         return str(int(value))
-    if verb in "fe" and is_number(value):
-        return f"{float(value):.{precision}{verb}}"
+    if verb in "fe" and isinstance(value, float):
+        return f"{value:.{precision}{verb}}" if math.isfinite(value) else float_text(value)
     if verb == "b" and isinstance(value, int):
         return f"{int(value):b}"
     if verb == "o" and is_number(value) and isinstance(value, int):

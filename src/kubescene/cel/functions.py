@@ -1,23 +1,32 @@
 """Functions and methods by name: what an expression may call."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from kubescene.cel.types import DYN, Type
+from kubescene.cel.types import Type, fits
 from kubescene.cel.values import Value
+
+Overload = tuple[Type, ...]
+"""The types of the arguments that a function takes together."""
 
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """What a name stands for: the call, how many arguments it takes, and the type of its result.
+    """What a name stands for: the call, what it takes, and the type of its result.
 
     The target of a method is an argument like the others.
     """
 
     call: Callable[..., Value]
     result: Type
-    least: int
-    most: int
+    overloads: tuple[Overload, ...]
+
+    def takes(self, types: Sequence[Type]) -> bool:
+        """Whether values of these types can be its arguments, as far as the types are known."""
+        return any(
+            len(types) == len(overload) and all(map(fits, overload, types))
+            for overload in self.overloads
+        )
 
 
 class Library:
@@ -28,16 +37,16 @@ class Library:
         self.methods: dict[str, Function] = {}
 
     def function(
-        self, name: str, result: Type = DYN, arguments: int = 1, most: int = 0
+        self, name: str, result: Type, *overloads: Overload
     ) -> Callable[[Callable[..., Value]], Callable[..., Value]]:
         """Let a Python function be a function of the language."""
-        return _Definition(self.functions, name, result, arguments, most or arguments)
+        return _Definition(self.functions, name, result, overloads)
 
     def method(
-        self, name: str, result: Type = DYN, arguments: int = 1, most: int = 0
+        self, name: str, result: Type, *overloads: Overload
     ) -> Callable[[Callable[..., Value]], Callable[..., Value]]:
-        """Let a Python function be a method; ``arguments`` counts the target."""
-        return _Definition(self.methods, name, result, arguments, most or arguments)
+        """Let a Python function be a method; the first argument is the target."""
+        return _Definition(self.methods, name, result, overloads)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +54,18 @@ class _Definition:
     table: dict[str, Function]
     name: str
     result: Type
-    least: int
-    most: int
+    overloads: tuple[Overload, ...]
 
     def __call__(self, call: Callable[..., Value]) -> Callable[..., Value]:
         if self.name in self.table:
             raise ValueError(f"{self.name} is defined twice")
-        self.table[self.name] = Function(call, self.result, self.least, self.most)
+        self.table[self.name] = Function(call, self.result, self.overloads)
         return call
+
+
+def each(*types: Type) -> tuple[Overload, ...]:
+    """One argument of any of these types."""
+    return tuple((one,) for one in types)
 
 
 def together(*tables: Mapping[str, Function]) -> dict[str, Function]:

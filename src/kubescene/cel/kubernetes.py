@@ -1,9 +1,8 @@
 """Quantities, semantic versions, IP addresses and URLs."""
 
 import re
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
-from typing import Never, TypeAlias
-from urllib.parse import SplitResult, parse_qs, urlsplit
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+from typing import Never
 
 from kubescene.api.quantity import MAX_INT64, MIN_INT64, Quantity, QuantityError, from_value, parse
 from kubescene.cel.errors import EvaluationError, no_such_overload
@@ -21,13 +20,14 @@ from kubescene.cel.types import (
     list_of,
     map_of,
 )
-from kubescene.cel.values import Semver, Value
+from kubescene.cel.urls import Url, parse_url
+from kubescene.cel.values import MAX_UINT, Address, Cidr, Semver, Value
 
 KUBERNETES = Library()
 
-Address: TypeAlias = IPv4Address | IPv6Address
-Network: TypeAlias = IPv4Network | IPv6Network
+ORDERED = ((QUANTITY, QUANTITY), (SEMVER, SEMVER))
 
+_LINK_LOCAL_MULTICAST = IPv4Network("224.0.0.0/24")
 _UNIT = 10**9
 _NUMBER = r"(0|[1-9][0-9]*)"
 _MARKS = r"[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*"
@@ -37,53 +37,58 @@ _SEMVER = re.compile(rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}(?:-({_MARKS}))?(?:\+({_M
 # -- quantities --------------------------------------------------------------------------------
 
 
-@KUBERNETES.function("quantity", QUANTITY)
+@KUBERNETES.function("quantity", QUANTITY, (STRING,))
 def quantity(text: Value) -> Quantity:
     try:
-        return parse(_text(text))
+        return _parsed(_text(text))
     except QuantityError as error:
         raise EvaluationError(str(error)) from None
 
 
-@KUBERNETES.function("isQuantity", BOOL)
+@KUBERNETES.function("isQuantity", BOOL, (STRING,))
 def is_quantity(text: Value) -> bool:
     try:
-        parse(_text(text))
+        _parsed(_text(text))
     except QuantityError:
         return False
     return True
 
 
-@KUBERNETES.method("sign", INT)
+def _parsed(text: str) -> Quantity:
+    """Blanks around a quantity are for JSON bodies only."""
+    return parse(text if text == text.strip() else "blank")
+
+
+@KUBERNETES.function("sign", INT, (QUANTITY,))
 def sign(value: Value) -> int:
     nanos = _quantity(value).nanos
     return (nanos > 0) - (nanos < 0)
 
 
-@KUBERNETES.method("isInteger", BOOL)
+@KUBERNETES.method("isInteger", BOOL, (QUANTITY,))
 def is_integer(value: Value) -> bool:
     whole, rest = divmod(_quantity(value).nanos, _UNIT)
     return not rest and MIN_INT64 <= whole <= MAX_INT64
 
 
-@KUBERNETES.method("asInteger", INT)
+@KUBERNETES.method("asInteger", INT, (QUANTITY,))
 def as_integer(value: Value) -> int:
     if not is_integer(value):
         raise EvaluationError("cannot convert value to integer")
     return _quantity(value).nanos // _UNIT
 
 
-@KUBERNETES.method("asApproximateFloat", DOUBLE)
+@KUBERNETES.method("asApproximateFloat", DOUBLE, (QUANTITY,))
 def as_float(value: Value) -> float:
     return _quantity(value).nanos / _UNIT
 
 
-@KUBERNETES.method("add", QUANTITY, 2)
+@KUBERNETES.method("add", QUANTITY, (QUANTITY, QUANTITY), (QUANTITY, INT))
 def add_quantity(left: Value, right: Value) -> Quantity:
     return _quantity(left) + _as_quantity(right)
 
 
-@KUBERNETES.method("sub", QUANTITY, 2)
+@KUBERNETES.method("sub", QUANTITY, (QUANTITY, QUANTITY), (QUANTITY, INT))
 def subtract_quantity(left: Value, right: Value) -> Quantity:
     return _quantity(left) - _as_quantity(right)
 
@@ -101,7 +106,7 @@ def _as_quantity(value: Value) -> Quantity:
 # -- order, of quantities and of versions ------------------------------------------------------
 
 
-@KUBERNETES.method("compareTo", INT, 2)
+@KUBERNETES.method("compareTo", INT, *ORDERED)
 def compare_to(left: Value, right: Value) -> int:
     if isinstance(left, Semver) and isinstance(right, Semver):
         return (left.key > right.key) - (left.key < right.key)
@@ -110,12 +115,12 @@ def compare_to(left: Value, right: Value) -> int:
     raise no_such_overload()
 
 
-@KUBERNETES.method("isGreaterThan", BOOL, 2)
+@KUBERNETES.method("isGreaterThan", BOOL, *ORDERED)
 def is_greater(left: Value, right: Value) -> bool:
     return bool(compare_to(left, right) > 0)
 
 
-@KUBERNETES.method("isLessThan", BOOL, 2)
+@KUBERNETES.method("isLessThan", BOOL, *ORDERED)
 def is_less(left: Value, right: Value) -> bool:
     return bool(compare_to(left, right) < 0)
 
@@ -123,7 +128,7 @@ def is_less(left: Value, right: Value) -> bool:
 # -- semantic versions -------------------------------------------------------------------------
 
 
-@KUBERNETES.function("semver", SEMVER, 1, 2)
+@KUBERNETES.function("semver", SEMVER, (STRING,), (STRING, BOOL))
 def semver(text: Value, normalize: Value = False) -> Semver:
     found = parse_semver(_normalized(_text(text)) if normalize is True else _text(text))
     if found is None:
@@ -131,22 +136,22 @@ def semver(text: Value, normalize: Value = False) -> Semver:
     return found
 
 
-@KUBERNETES.function("isSemver", BOOL, 1, 2)
+@KUBERNETES.function("isSemver", BOOL, (STRING,), (STRING, BOOL))
 def is_semver(text: Value, normalize: Value = False) -> bool:
     return parse_semver(_normalized(_text(text)) if normalize is True else _text(text)) is not None
 
 
-@KUBERNETES.method("major", INT)
+@KUBERNETES.method("major", INT, (SEMVER,))
 def major(value: Value) -> int:
     return _semver(value).major
 
 
-@KUBERNETES.method("minor", INT)
+@KUBERNETES.method("minor", INT, (SEMVER,))
 def minor(value: Value) -> int:
     return _semver(value).minor
 
 
-@KUBERNETES.method("patch", INT)
+@KUBERNETES.method("patch", INT, (SEMVER,))
 def patch(value: Value) -> int:
     return _semver(value).patch
 
@@ -158,6 +163,9 @@ def parse_semver(text: str) -> Semver | None:
         return None
     marks = match[4].split(".") if match[4] else []
     if any(each.isdecimal() and len(each) > 1 and each[0] == "0" for each in marks):
+        return None
+    numbers = (match[1], match[2], match[3], *(each for each in marks if each.isdecimal()))
+    if any(len(each) > 20 or int(each) > MAX_UINT for each in numbers):
         return None
     pre = tuple(int(each) if each.isdecimal() else each for each in marks)
     return Semver(int(match[1]), int(match[2]), int(match[3]), pre)
@@ -186,7 +194,7 @@ def _semver(value: Value) -> Semver:
 # -- IP addresses and networks -----------------------------------------------------------------
 
 
-@KUBERNETES.function("ip", IP)
+@KUBERNETES.function("ip", IP, (STRING,))
 def ip(text: Value) -> Address:
     found = _address(_text(text))
     if found is None:
@@ -194,32 +202,32 @@ def ip(text: Value) -> Address:
     return found
 
 
-@KUBERNETES.function("isIP", BOOL)
+@KUBERNETES.function("isIP", BOOL, (STRING,))
 def is_ip(text: Value) -> bool:
     return _address(_text(text)) is not None
 
 
-@KUBERNETES.function("ip.isCanonical", BOOL)
+@KUBERNETES.function("ip.isCanonical", BOOL, (STRING,))
 def ip_is_canonical(text: Value) -> bool:
     return bool(str(ip(text)) == text)
 
 
-@KUBERNETES.method("family", INT)
+@KUBERNETES.method("family", INT, (IP,))
 def family(value: Value) -> int:
     return value.version if isinstance(value, Address) else _refuse()
 
 
-@KUBERNETES.method("isUnspecified", BOOL)
+@KUBERNETES.method("isUnspecified", BOOL, (IP,))
 def is_unspecified(value: Value) -> bool:
     return value.is_unspecified if isinstance(value, Address) else _refuse()
 
 
-@KUBERNETES.method("isLoopback", BOOL)
+@KUBERNETES.method("isLoopback", BOOL, (IP,))
 def is_loopback(value: Value) -> bool:
     return value.is_loopback if isinstance(value, Address) else _refuse()
 
 
-@KUBERNETES.method("isGlobalUnicast", BOOL)
+@KUBERNETES.method("isGlobalUnicast", BOOL, (IP,))
 def is_global_unicast(value: Value) -> bool:
     if not isinstance(value, Address):
         raise no_such_overload()
@@ -227,9 +235,21 @@ def is_global_unicast(value: Value) -> bool:
     return not special and value != IPv4Address("255.255.255.255")
 
 
-@KUBERNETES.function("cidr", CIDR)
-def cidr(text: Value) -> Network:
-    found = _network(_text(text))
+@KUBERNETES.method("isLinkLocalUnicast", BOOL, (IP,))
+def is_link_local_unicast(value: Value) -> bool:
+    return value.is_link_local if isinstance(value, Address) else _refuse()
+
+
+@KUBERNETES.method("isLinkLocalMulticast", BOOL, (IP,))
+def is_link_local_multicast(value: Value) -> bool:
+    if isinstance(value, IPv6Address):
+        return value.packed[0] == 0xFF and value.packed[1] & 0x0F == 2
+    return value in _LINK_LOCAL_MULTICAST if isinstance(value, IPv4Address) else _refuse()
+
+
+@KUBERNETES.function("cidr", CIDR, (STRING,))
+def cidr(text: Value) -> Cidr:
+    found = _cidr(_text(text))
     if found is None:
         raise EvaluationError(
             f'network address parse error during conversion from string: "{text}"'
@@ -237,32 +257,38 @@ def cidr(text: Value) -> Network:
     return found
 
 
-@KUBERNETES.function("isCIDR", BOOL)
+@KUBERNETES.function("isCIDR", BOOL, (STRING,))
 def is_cidr(text: Value) -> bool:
-    return _network(_text(text)) is not None
+    return _cidr(_text(text)) is not None
 
 
-@KUBERNETES.method("containsIP", BOOL, 2)
-def contains_ip(network: Value, address: Value) -> bool:
+@KUBERNETES.method("containsIP", BOOL, (CIDR, IP), (CIDR, STRING))
+def contains_ip(value: Value, address: Value) -> bool:
     inner = ip(address) if isinstance(address, str) else address
-    if not isinstance(network, Network) or not isinstance(inner, Address):
-        raise no_such_overload()
-    return inner in network
+    return inner in _network(value) if isinstance(inner, Address) else _refuse()
 
 
-@KUBERNETES.method("containsCIDR", BOOL, 2)
-def contains_cidr(network: Value, other: Value) -> bool:
-    inner = cidr(other) if isinstance(other, str) else other
-    if isinstance(network, IPv4Network) and isinstance(inner, IPv4Network):
-        return inner.subnet_of(network)
-    if isinstance(network, IPv6Network) and isinstance(inner, IPv6Network):
-        return inner.subnet_of(network)
-    return False if isinstance(network, Network) and isinstance(inner, Network) else _refuse()
+@KUBERNETES.method("containsCIDR", BOOL, (CIDR, CIDR), (CIDR, STRING))
+def contains_cidr(value: Value, other: Value) -> bool:
+    outer = _network(value)
+    inner = _network(cidr(other) if isinstance(other, str) else other)
+    return inner.prefixlen >= outer.prefixlen and inner.network_address in outer
 
 
-@KUBERNETES.method("prefixLength", INT)
-def prefix_length(network: Value) -> int:
-    return network.prefixlen if isinstance(network, Network) else _refuse()
+@KUBERNETES.method("prefixLength", INT, (CIDR,))
+def prefix_length(value: Value) -> int:
+    return _network(value).prefixlen
+
+
+@KUBERNETES.method("ip", IP, (CIDR,))
+def ip_of(value: Value) -> Address:
+    return value.address if isinstance(value, Cidr) else _refuse()
+
+
+@KUBERNETES.method("masked", CIDR, (CIDR,))
+def masked(value: Value) -> Cidr:
+    network = _network(value)
+    return Cidr(network.network_address, network.prefixlen)
 
 
 def _address(text: str) -> Address | None:
@@ -274,74 +300,66 @@ def _address(text: str) -> Address | None:
     return None if mapped or "%" in text else found
 
 
-def _network(text: str) -> Network | None:
-    try:
-        return ip_network(text, strict=False) if "/" in text else None
-    except ValueError:
+def _cidr(text: str) -> Cidr | None:
+    written, _, length = text.partition("/")
+    address = _address(written)
+    if address is None or not re.fullmatch(_NUMBER, length) or len(length) > 3:
         return None
+    return Cidr(address, int(length)) if int(length) <= address.max_prefixlen else None
+
+
+def _network(value: Value) -> IPv4Network | IPv6Network:
+    return value.network if isinstance(value, Cidr) else _refuse()
 
 
 # -- URLs --------------------------------------------------------------------------------------
 
 
-@KUBERNETES.function("url", URL)
-def url(text: Value) -> SplitResult:
-    found = _url(_text(text))
+@KUBERNETES.function("url", URL, (STRING,))
+def url(text: Value) -> Url:
+    found = parse_url(_text(text))
     if found is None:
         raise EvaluationError(f'URL parse error during conversion from string: "{text}"')
     return found
 
 
-@KUBERNETES.function("isURL", BOOL)
+@KUBERNETES.function("isURL", BOOL, (STRING,))
 def is_url(text: Value) -> bool:
-    return _url(_text(text)) is not None
+    return parse_url(_text(text)) is not None
 
 
-@KUBERNETES.method("getScheme", STRING)
+@KUBERNETES.method("getScheme", STRING, (URL,))
 def get_scheme(value: Value) -> str:
-    return _split(value).scheme
+    return _url(value).scheme
 
 
-@KUBERNETES.method("getHost", STRING)
+@KUBERNETES.method("getHost", STRING, (URL,))
 def get_host(value: Value) -> str:
-    return _split(value).netloc.rpartition("@")[2]
+    return _url(value).host
 
 
-@KUBERNETES.method("getHostname", STRING)
+@KUBERNETES.method("getHostname", STRING, (URL,))
 def get_hostname(value: Value) -> str:
-    return re.sub(r":[0-9]*$", "", get_host(value)).strip("[]")
+    return _url(value).hostname
 
 
-@KUBERNETES.method("getPort", STRING)
+@KUBERNETES.method("getPort", STRING, (URL,))
 def get_port(value: Value) -> str:
-    match = re.search(r":([0-9]*)$", get_host(value))
-    return match[1] if match else ""
+    return _url(value).port
 
 
-@KUBERNETES.method("getEscapedPath", STRING)
+@KUBERNETES.method("getEscapedPath", STRING, (URL,))
 def get_escaped_path(value: Value) -> str:
-    return _split(value).path
+    return _url(value).path
 
 
-@KUBERNETES.method("getQuery", map_of(STRING, list_of(STRING)))
+@KUBERNETES.method("getQuery", map_of(STRING, list_of(STRING)), (URL,))
 def get_query(value: Value) -> dict[str, list[str]]:
-    return parse_qs(_split(value).query, keep_blank_values=True)
+    return _url(value).queries
 
 
-def _url(text: str) -> SplitResult | None:
-    try:
-        found = urlsplit(text)
-        _ = found.port
-    except ValueError:
-        return None
-    absolute = bool(found.scheme) or text.startswith("/")
-    return found if absolute and " " not in found.netloc else None
-
-
-def _split(value: Value) -> SplitResult:
-    if isinstance(value, SplitResult):
-        return value
-    raise no_such_overload()
+def _url(value: Value) -> Url:
+    return value if isinstance(value, Url) else _refuse()
 
 
 def _text(value: Value) -> str:

@@ -20,12 +20,13 @@ _PATTERN = re.compile(
     """,
     re.VERBOSE | re.ASCII,
 )
-_RESERVED = frozenset(
+RESERVED = frozenset(
     (
         *("as", "break", "const", "continue", "else", "for", "function", "if", "import", "let"),
         *("loop", "package", "namespace", "return", "var", "void", "while"),
     )
 )
+"""Names with which no expression may begin. Fields may have them: pods have a ``namespace``."""
 _SIMPLE = {
     "a": "\a",
     "b": "\b",
@@ -87,8 +88,6 @@ def _token(source: str, at: int, group: str, text: str) -> Token:
     if group == "name":
         if text in _CONSTANTS:
             return Token(Kind.VALUE, text, at, _CONSTANTS[text])
-        if text in _RESERVED:
-            raise CompileError(f"reserved identifier: {text}", source, at)
         return Token(Kind.SIGN if text == "in" else Kind.NAME, text, at)
     return Token(Kind.SIGN, text, at)
 

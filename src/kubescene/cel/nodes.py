@@ -9,8 +9,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kubescene.cel.errors import CostExceededError, EvaluationError, no_such_overload
-from kubescene.cel.operators import OPERATORS, has_key, negate
+from kubescene.cel import costs
+from kubescene.cel.costs import Meter
+from kubescene.cel.errors import EvaluationError, no_such_overload
+from kubescene.cel.operators import OPERATORS, has_key, negate, sorted_by
 from kubescene.cel.values import (
     NONE,
     Optional,
@@ -20,22 +22,6 @@ from kubescene.cel.values import (
     size_of,
     type_name,
 )
-
-_CHARACTERS_PER_UNIT = 10
-
-
-class Meter:
-    """How much an evaluation may still do."""
-
-    __slots__ = ("left",)
-
-    def __init__(self, limit: int) -> None:
-        self.left = limit
-
-    def charge(self, cost: int) -> None:
-        self.left -= cost
-        if self.left < 0:
-            raise CostExceededError
 
 
 class Scope:
@@ -57,6 +43,13 @@ class Scope:
                 return scope._names[name]
             scope = scope._outer
         raise EvaluationError(f"no such attribute(s): {name}")
+
+    def outermost(self) -> "Scope":
+        """Without the names that macros have given."""
+        scope = self
+        while scope._outer is not None and scope._outer._outer is not None:
+            scope = scope._outer
+        return scope
 
     def inner(self, name: str, value: Value) -> "Scope":
         return Scope({name: value}, self.meter, self)
@@ -92,10 +85,14 @@ class Literal(Node):
 
 @dataclass(frozen=True, slots=True)
 class Name(Node):
+    """A name; with a dot in front it is one of the world outside, whatever macros call so."""
+
     name: str
+    is_absolute: bool = False
 
     def evaluate(self, scope: Scope) -> Value:
-        return scope.value(self.name)
+        scope.meter.charge(1)
+        return (scope.outermost() if self.is_absolute else scope).value(self.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +147,7 @@ class Operation(Node):
 
     def evaluate(self, scope: Scope) -> Value:
         left, right = self.left.evaluate(scope), self.right.evaluate(scope)
-        scope.meter.charge(1 + (size_of(left) + size_of(right)) // _CHARACTERS_PER_UNIT)
+        scope.meter.charge(costs.of_operation(self.operator, left, right))
         return OPERATORS[self.operator](left, right)
 
 
@@ -191,7 +188,6 @@ class Conditional(Node):
     otherwise: Node
 
     def evaluate(self, scope: Scope) -> Value:
-        scope.meter.charge(1)
         chosen = self.then if _truth(self.condition.evaluate(scope)) else self.otherwise
         return chosen.evaluate(scope)
 
@@ -219,7 +215,7 @@ class ListLiteral(Node):
     elements: tuple[Element, ...]
 
     def evaluate(self, scope: Scope) -> Value:
-        scope.meter.charge(1 + len(self.elements))
+        scope.meter.charge(costs.LIST)
         return [value for element in self.elements for value in element.evaluated(scope)]
 
 
@@ -228,7 +224,7 @@ class MapLiteral(Node):
     elements: tuple[Element, ...]
 
     def evaluate(self, scope: Scope) -> Value:
-        scope.meter.charge(1 + len(self.elements))
+        scope.meter.charge(costs.MAP)
         made: dict[Any, Value] = {}
         for element in self.elements:
             assert element.key is not None
@@ -236,7 +232,7 @@ class MapLiteral(Node):
             if not isinstance(key, str | int):
                 raise EvaluationError(f"unsupported key type: {type_name(key)}")
             if has_key(made, key):
-                raise EvaluationError(f"Failed with repeated key {key}")
+                raise EvaluationError(f"Failed with repeated key {_shown(key)}")
             for value in element.evaluated(scope):
                 made[key] = value
         return made
@@ -253,9 +249,9 @@ class Call(Node):
 
     def evaluate(self, scope: Scope) -> Value:
         arguments = [each.evaluate(scope) for each in self.arguments]
-        scope.meter.charge(1 + sum(map(size_of, arguments)) // _CHARACTERS_PER_UNIT)
+        scope.meter.charge(costs.of_call(self.name, arguments))
         made = self.function(*arguments)
-        scope.meter.charge(size_of(made) // _CHARACTERS_PER_UNIT)
+        scope.meter.charge(size_of(made) // 10)
         return made
 
 
@@ -272,7 +268,6 @@ class Macro(Node):
     def scopes(self, scope: Scope) -> Iterator[Scope]:
         """One scope per element of a list or key of a map."""
         for element in _elements(self.range.evaluate(scope)):
-            scope.meter.charge(2)
             yield scope.inner(self.name, element)
 
 
@@ -285,7 +280,10 @@ class Quantifier(Macro):
 
     def evaluate(self, scope: Scope) -> Value:
         verdict = _Verdict(self.decisive)
+        step = costs.EXISTS_STEP if self.decisive else costs.ALL_STEP
+        scope.meter.charge(1)
         for each in self.scopes(scope):
+            scope.meter.charge(step)
             if verdict.reached(self.predicate, each):
                 return self.decisive
         return verdict.otherwise()
@@ -296,7 +294,13 @@ class ExistsOne(Macro):
     predicate: Node
 
     def evaluate(self, scope: Scope) -> Value:
-        return sum(_truth(self.predicate.evaluate(each)) for each in self.scopes(scope)) == 1
+        scope.meter.charge(2)
+        found = 0
+        for each in self.scopes(scope):
+            holds = _truth(self.predicate.evaluate(each))
+            scope.meter.charge(costs.COUNT_STEP if holds else costs.SKIPPED_STEP)
+            found += holds
+        return found == 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,8 +308,14 @@ class Filter(Macro):
     predicate: Node
 
     def evaluate(self, scope: Scope) -> Value:
-        scopes = self.scopes(scope)
-        return [each.value(self.name) for each in scopes if _truth(self.predicate.evaluate(each))]
+        scope.meter.charge(costs.LIST + 1)
+        found: list[Value] = []
+        for each in self.scopes(scope):
+            holds = _truth(self.predicate.evaluate(each))
+            scope.meter.charge(costs.APPEND_STEP + 1 if holds else costs.SKIPPED_STEP)
+            if holds:
+                found.append(each.value(self.name))
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,11 +326,27 @@ class Transform(Macro):
     transform: Node
 
     def evaluate(self, scope: Scope) -> Value:
-        return [
-            self.transform.evaluate(each)
-            for each in self.scopes(scope)
-            if self.predicate is None or _truth(self.predicate.evaluate(each))
-        ]
+        scope.meter.charge(costs.LIST + 1)
+        made: list[Value] = []
+        for each in self.scopes(scope):
+            holds = self.predicate is None or _truth(self.predicate.evaluate(each))
+            scope.meter.charge(costs.APPEND_STEP if holds else costs.SKIPPED_STEP)
+            if holds:
+                made.append(self.transform.evaluate(each))
+        return made
+
+
+@dataclass(frozen=True, slots=True)
+class SortBy(Macro):
+    """``sortBy``: the elements in the order of a key of each."""
+
+    key: Node
+
+    def evaluate(self, scope: Scope) -> Value:
+        scopes = [*self.scopes(scope)]
+        scope.meter.charge(2 * costs.LIST + costs.APPEND_STEP * len(scopes))
+        keys = [self.key.evaluate(each) for each in scopes]
+        return sorted_by([each.value(self.name) for each in scopes], keys)
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,7 +358,7 @@ class Bind(Node):
     result: Node
 
     def evaluate(self, scope: Scope) -> Value:
-        scope.meter.charge(1)
+        scope.meter.charge(costs.BIND)
         return self.result.evaluate(scope.inner(self.name, self.value.evaluate(scope)))
 
 
@@ -346,7 +372,7 @@ class OptionalMap(Node):
     flat: bool
 
     def evaluate(self, scope: Scope) -> Value:
-        scope.meter.charge(1)
+        scope.meter.charge(costs.BIND + 3)
         target = self.target.evaluate(scope)
         if not isinstance(target, Optional):
             raise no_such_overload()
@@ -366,7 +392,7 @@ class _Verdict:
         self._error: EvaluationError | None = None
 
     def reached(self, node: Node, scope: Scope) -> bool:
-        scope.meter.charge(1)  # outside: whoever has used up all may not go on
+        scope.meter.charge(0)  # outside: whoever has used up all may not go on
         try:
             return _truth(node.evaluate(scope)) is self._decisive
         except EvaluationError as error:
@@ -410,7 +436,7 @@ def _found(operand: Value, key: Value) -> bool:
         return has_key(operand, key)
     if is_list(operand) and is_number(key):
         return bool(key == int(key) and 0 <= key < len(operand))
-    raise no_such_overload()
+    return False
 
 
 def _at(operand: Value, key: Value) -> Value:

@@ -2,24 +2,32 @@
 
 import math
 from collections.abc import Callable, Mapping
+from ipaddress import IPv4Address, IPv6Address
 from typing import Any
 
+from kubescene.api.quantity import Quantity
 from kubescene.cel.errors import EvaluationError, no_such_overload
+from kubescene.cel.urls import Url
 from kubescene.cel.values import (
     MAX_INT,
     MAX_UINT,
     MIN_INT,
+    Cidr,
     Duration,
+    Semver,
     Timestamp,
     UInt,
     Value,
+    as_double,
     equal,
     is_list,
     is_number,
+    type_name,
 )
 
 MIN_TIME = -62135596800 * 1_000_000_000
 MAX_TIME = 253402300800 * 1_000_000_000 - 1
+_OPAQUE = (Quantity, Semver, IPv4Address, IPv6Address, Cidr, Url)
 _ORDERED = (str, bytes, Duration, Timestamp)
 
 
@@ -121,6 +129,8 @@ def compare(left: Value, right: Value) -> int:
         raise no_such_overload()
     if isinstance(left, str):
         left, right = left.encode("utf-8", "surrogatepass"), right.encode("utf-8", "surrogatepass")
+    if isinstance(left, float) or isinstance(right, float):
+        left, right = as_double(left), as_double(right)  # what a double cannot tell apart is equal
     return int(left > right) - int(left < right)
 
 
@@ -140,8 +150,38 @@ def greater_or_equal(left: Value, right: Value) -> bool:
     return not _has_nan(left, right) and compare(left, right) >= 0
 
 
+def equals(left: Value, right: Value) -> bool:
+    """``left == right``; a quantity, a version and the like can only be held against their own."""
+    if isinstance(left, _OPAQUE) and right is not None and type_name(left) != type_name(right):
+        raise no_such_overload()
+    return equal(left, right)
+
+
 def not_equal(left: Value, right: Value) -> bool:
-    return not equal(left, right)
+    return not equals(left, right)
+
+
+def sorted_by(values: list[Value], keys: list[Value]) -> list[Value]:
+    """The values in the order of their keys, which must be of one type that has an order."""
+    if len({type_name(each) for each in keys}) > 1:
+        raise EvaluationError("list elements must have the same type")
+    try:
+        order = sorted(range(len(keys)), key=lambda at: _Ordered(keys[at]))
+    except EvaluationError:
+        raise EvaluationError("list elements must be comparable") from None
+    return [values[at] for at in order]
+
+
+class _Ordered:
+    """A key of a sort."""
+
+    __slots__ = ("_key",)
+
+    def __init__(self, key: Value) -> None:
+        self._key = key
+
+    def __lt__(self, other: "_Ordered") -> bool:
+        return compare(self._key, other._key) < 0
 
 
 def member(value: Value, container: Value) -> bool:
@@ -182,7 +222,7 @@ def _divided(left: float, right: float) -> float:
 def _has_nan(left: Value, right: Value) -> bool:
     if not (is_number(left) and is_number(right)):
         return False
-    return math.isnan(left) or math.isnan(right)
+    return any(isinstance(each, float) and math.isnan(each) for each in (left, right))
 
 
 OPERATORS: Mapping[str, Callable[[Value, Value], Value]] = {
@@ -195,7 +235,7 @@ OPERATORS: Mapping[str, Callable[[Value, Value], Value]] = {
     "<=": less_or_equal,
     ">": greater,
     ">=": greater_or_equal,
-    "==": equal,
+    "==": equals,
     "!=": not_equal,
     "in": member,
 }

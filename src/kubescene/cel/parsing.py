@@ -5,7 +5,7 @@ from typing import Protocol
 
 from kubescene.cel.errors import CompileError
 from kubescene.cel.functions import Function
-from kubescene.cel.lexing import Kind, Token, tokens_of
+from kubescene.cel.lexing import RESERVED, Kind, Token, tokens_of
 from kubescene.cel.nodes import (
     Bind,
     Call,
@@ -26,8 +26,10 @@ from kubescene.cel.nodes import (
     OptionalMap,
     Quantifier,
     Select,
+    SortBy,
     Transform,
 )
+from kubescene.cel.types import TYPE_NAMES
 from kubescene.cel.values import MAX_INT, UInt
 
 MOST_CHARACTERS = 100_000
@@ -35,7 +37,7 @@ DEEPEST = 60
 """How deep an expression may be nested; each level takes a dozen calls."""
 
 _RELATIONS = frozenset(("<", "<=", ">", ">=", "==", "!=", "in"))
-_NAMESPACES = frozenset(("optional", "cel", "sets", "strings", "ip"))
+_NAMESPACES = frozenset(("optional", "cel", "sets", "strings", "ip", "lists"))
 _EXPECTED = (
     "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, "
     "BYTES, IDENTIFIER}"
@@ -146,7 +148,8 @@ class _Parser:
         name = self._name(quoted=True)
         opening = None if optional or name.kind is Kind.QUOTED_NAME else self._take("(")
         if opening is None:
-            return Select(sign.offset, operand, name.text, optional)
+            selected = Select(sign.offset, operand, name.text, optional)
+            return _type_name(selected) or selected
         arguments = self._arguments()
         if isinstance(operand, Name) and operand.name in _NAMESPACES:
             return self._global(opening, f"{operand.name}.{name.text}", arguments)
@@ -180,7 +183,7 @@ class _Parser:
         if function is None:
             text = f"undeclared reference to '{name}' (in container '')"
             raise CompileError(text, self._source, opening.offset, unknown=name, known=known)
-        if not function.least <= count <= function.most:
+        if count not in map(len, function.overloads):
             text = f"found no matching overload for '{name}' applied to {count} arguments"
             raise self.error(text, opening.offset)
 
@@ -201,17 +204,19 @@ class _Parser:
             return ListLiteral(token.offset, tuple(self._elements("]", keyed=False)))
         if self._take("{"):
             return MapLiteral(token.offset, tuple(self._elements("}", keyed=True)))
-        self._take(".")
+        absolute = self._take(".") is not None
         if self._token.kind is not Kind.NAME:
             raise self._unexpected("mismatched", _EXPECTED)
         name = self._name()
+        if name.text in RESERVED:
+            raise self.error(f"reserved identifier: {name.text}", name.offset)
         if opening := self._take("("):
             return self._global(opening, name.text, self._arguments())
         if self._token.text == "{":
             raise self.error(
                 f"undeclared reference to '{name.text}' (in container '')", name.offset
             )
-        return Name(name.offset, name.text)
+        return Name(name.offset, name.text, absolute)
 
     def _elements(self, closing: str, *, keyed: bool) -> list[Element]:
         elements: list[Element] = []
@@ -272,6 +277,19 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool | UInt)
 
 
+def _type_name(node: Select) -> Name | None:
+    """A type whose name has dots in it, which goes before every field."""
+    parts: list[str] = []
+    part: Node = node
+    while isinstance(part, Select) and not part.is_optional:
+        parts.append(part.field)
+        part = part.operand
+    if not isinstance(part, Name):
+        return None
+    name = ".".join((part.name, *reversed(parts)))
+    return Name(part.offset, name) if name in TYPE_NAMES else None
+
+
 class Complaining(Protocol):
     """Who can say where in the text a problem is."""
 
@@ -279,7 +297,7 @@ class Complaining(Protocol):
 
 
 def _variable(parser: Complaining, node: Node) -> str:
-    if isinstance(node, Name):
+    if isinstance(node, Name) and not node.is_absolute:
         return node.name
     raise parser.error("argument must be a simple name", node.offset)
 
@@ -316,6 +334,10 @@ def _map_some(
     return Transform(offset, target, _variable(parser, name), predicate, transform)
 
 
+def _sort_by(parser: Complaining, offset: int, target: Node, name: Node, key: Node) -> Node:
+    return SortBy(offset, target, _variable(parser, name), key)
+
+
 def _bind(parser: Complaining, offset: int, name: Node, value: Node, result: Node) -> Node:
     return Bind(offset, _variable(parser, name), value, result)
 
@@ -339,6 +361,7 @@ METHOD_MACROS: Mapping[tuple[str, int], Making] = {
     ("filter", 2): _filter,
     ("map", 2): _map,
     ("map", 3): _map_some,
+    ("sortBy", 2): _sort_by,
     ("optMap", 2): _opt_map,
     ("optFlatMap", 2): _opt_flat_map,
 }

@@ -4,14 +4,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from typing import Any
 
-from kubescene.cel.checking import TYPE_NAMES, Checker
+from kubescene.cel.checking import Checker
+from kubescene.cel.costs import Meter
 from kubescene.cel.extensions import EXTENSIONS
 from kubescene.cel.functions import together
 from kubescene.cel.kubernetes import KUBERNETES
-from kubescene.cel.nodes import Element, Index, Literal, Meter, Name, Node, Scope
+from kubescene.cel.nodes import Element, Index, Literal, Name, Node, Scope
 from kubescene.cel.parsing import parse
 from kubescene.cel.standard import STANDARD
-from kubescene.cel.types import Type
+from kubescene.cel.types import TYPE_NAMES, Type
 from kubescene.cel.values import TypeValue, Value
 
 DEFAULT_COST = 1_000_000
@@ -54,7 +55,7 @@ class Program:
 def compile_expression(source: str, names: Mapping[str, Type]) -> Program:
     """Check an expression that may use these names; raises `CompileError`."""
     root = parse(source, _FUNCTIONS, _METHODS)
-    checker = Checker(source, _FUNCTIONS, _METHODS)
+    checker = Checker(source, _FUNCTIONS, _METHODS, names)
     result = checker.type_of(root, names)
     return Program(source, root, result, frozenset(checker.used.intersection(names)))
 

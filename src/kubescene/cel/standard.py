@@ -4,26 +4,33 @@ import math
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from ipaddress import IPv4Address, IPv6Address
 from typing import NamedTuple
 
 from kubescene.api.schemas import patterns
 from kubescene.cel.errors import EvaluationError, no_such_overload
-from kubescene.cel.functions import Library
+from kubescene.cel.functions import Library, each
 from kubescene.cel.operators import moment, signed, span, unsigned
 from kubescene.cel.types import (
     BOOL,
     BYTES,
+    CIDR,
     DOUBLE,
     DURATION,
     DYN,
     INT,
+    IP,
     STRING,
     TIMESTAMP,
     TYPE,
     UINT,
+    list_of,
+    map_of,
 )
 from kubescene.cel.values import (
     NANOS,
+    Cidr,
     Duration,
     Timestamp,
     TypeValue,
@@ -33,42 +40,44 @@ from kubescene.cel.values import (
     is_number,
     type_name,
 )
+from kubescene.clock.durations import parse_signed_duration
 
 STANDARD = Library()
 
-_UNITS = {
-    "ns": 1,
-    "us": 1_000,
-    "µs": 1_000,
-    "ms": 1_000_000,
-    "s": NANOS,
-    "m": 60 * NANOS,
-    "h": 3600 * NANOS,
-}
-_DURATION = re.compile(r"([+-]?)((?:[0-9]+(?:\.[0-9]*)?(?:ns|us|µs|ms|s|m|h))+|0)", re.ASCII)
-_DURATION_PART = re.compile(r"([0-9]+)(?:\.([0-9]*))?(ns|us|µs|ms|s|m|h)", re.ASCII)
+SIZED = each(STRING, BYTES, list_of(), map_of())
+MOMENTS = ((TIMESTAMP,), (TIMESTAMP, STRING))
+
+_DECIMAL = re.compile(
+    r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf|infinity|nan)",
+    re.ASCII | re.IGNORECASE,
+)
+_HEXADECIMAL = re.compile(
+    r"[+-]?0x(?:[0-9a-f]+\.?[0-9a-f]*|\.[0-9a-f]+)p[+-]?[0-9]+", re.ASCII | re.IGNORECASE
+)
 _TIMESTAMP = re.compile(
-    r"(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d{1,9})\d*)?([Zz]|[+-]\d\d:\d\d)",
+    r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:\.(\d{1,9})\d*)?(Z|[+-]\d\d:\d\d)",
     re.ASCII,
 )
+_LARGE = 6
+"""Doubles with more digits than this in front of the point have an exponent."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_OFFSET = re.compile(r"([+-]?)(\d\d):(\d\d)", re.ASCII)
+_OFFSET = re.compile(r"([+-]?)(\d{1,2}):(\d{1,2})", re.ASCII)
 
 
-@STANDARD.function("size", INT)
-@STANDARD.method("size", INT)
+@STANDARD.function("size", INT, *SIZED)
+@STANDARD.method("size", INT, *SIZED)
 def size(value: Value) -> int:
     if isinstance(value, str | bytes | Mapping) or is_list(value):
         return len(value)
     raise no_such_overload()
 
 
-@STANDARD.function("type", TYPE)
+@STANDARD.function("type", TYPE, (DYN,))
 def type_of(value: Value) -> TypeValue:
     return TypeValue(type_name(value))
 
 
-@STANDARD.function("dyn", DYN)
+@STANDARD.function("dyn", DYN, (DYN,))
 def dyn(value: Value) -> Value:
     return value
 
@@ -76,7 +85,7 @@ def dyn(value: Value) -> Value:
 # -- conversions -------------------------------------------------------------------------------
 
 
-@STANDARD.function("int", INT)
+@STANDARD.function("int", INT, *each(INT, UINT, DOUBLE, STRING, TIMESTAMP, DURATION))
 def to_int(value: Value) -> int:
     if isinstance(value, str):
         if not re.fullmatch(r"[+-]?[0-9]+", value, re.ASCII):
@@ -93,7 +102,7 @@ def to_int(value: Value) -> int:
     raise no_such_overload()
 
 
-@STANDARD.function("uint", UINT)
+@STANDARD.function("uint", UINT, *each(UINT, INT, DOUBLE, STRING))
 def to_uint(value: Value) -> UInt:
     if isinstance(value, str):
         if not re.fullmatch(r"[0-9]+", value, re.ASCII):
@@ -108,20 +117,16 @@ def to_uint(value: Value) -> UInt:
     raise no_such_overload()
 
 
-@STANDARD.function("double", DOUBLE)
+@STANDARD.function("double", DOUBLE, *each(DOUBLE, INT, UINT, STRING))
 def to_double(value: Value) -> float:
     if isinstance(value, str):
-        try:
-            return float(value)
-        except ValueError:
-            text = f'strconv.ParseFloat: parsing "{value}": invalid syntax'
-            raise EvaluationError(text) from None
+        return _read_double(value)
     if is_number(value):
         return float(value)
     raise no_such_overload()
 
 
-@STANDARD.function("bool", BOOL)
+@STANDARD.function("bool", BOOL, *each(BOOL, STRING))
 def to_bool(value: Value) -> bool:
     if type(value) is bool:
         return value
@@ -134,7 +139,9 @@ def to_bool(value: Value) -> bool:
     raise no_such_overload()
 
 
-@STANDARD.function("string", STRING)
+@STANDARD.function(
+    "string", STRING, *each(STRING, BOOL, INT, UINT, DOUBLE, BYTES, TIMESTAMP, DURATION, IP, CIDR)
+)
 def to_string(value: Value) -> str:
     if isinstance(value, str):
         return value
@@ -154,10 +161,12 @@ def to_string(value: Value) -> str:
         return timestamp_text(value)
     if isinstance(value, Duration):
         return duration_text(value)
+    if isinstance(value, IPv4Address | IPv6Address | Cidr):
+        return str(value)
     raise no_such_overload()
 
 
-@STANDARD.function("bytes", BYTES)
+@STANDARD.function("bytes", BYTES, *each(BYTES, STRING))
 def to_bytes(value: Value) -> bytes:
     if isinstance(value, bytes):
         return value
@@ -166,21 +175,19 @@ def to_bytes(value: Value) -> bytes:
     raise no_such_overload()
 
 
-@STANDARD.function("duration", DURATION)
+@STANDARD.function("duration", DURATION, *each(DURATION, INT, STRING))
 def to_duration(value: Value) -> Duration:
     if isinstance(value, Duration):
         return value
     if type(value) is int:
         return span(value)
-    if isinstance(value, str) and (match := _DURATION.fullmatch(value)):
-        nanos = sum(_part_nanos(*part.groups()) for part in _DURATION_PART.finditer(match[2]))
-        return span(-nanos if match[1] == "-" else nanos)
-    if isinstance(value, str):
-        raise EvaluationError(f'time: invalid duration "{value}"')
-    raise no_such_overload()
+    try:
+        return Duration(parse_signed_duration(_text(value)))
+    except ValueError as error:
+        raise EvaluationError(str(error)) from None
 
 
-@STANDARD.function("timestamp", TIMESTAMP)
+@STANDARD.function("timestamp", TIMESTAMP, *each(TIMESTAMP, INT, STRING))
 def to_timestamp(value: Value) -> Timestamp:
     if isinstance(value, Timestamp):
         return value
@@ -198,23 +205,31 @@ def to_timestamp(value: Value) -> Timestamp:
         raise EvaluationError(text) from None
 
 
+def _read_double(text: str) -> float:
+    """As Go reads it: no blanks, digits of ASCII, and nothing that is too large."""
+    fault = "invalid syntax"
+    if _HEXADECIMAL.fullmatch(text) or _DECIMAL.fullmatch(text):
+        try:
+            found = float.fromhex(text) if "x" in text.lower() else float(text)
+        except OverflowError:
+            found = math.inf
+        if not math.isinf(found) or "n" in text.lower():
+            return found
+        fault = "value out of range"
+    raise EvaluationError(f'strconv.ParseFloat: parsing "{text}": {fault}')
+
+
 def _truncated(value: float) -> int:
     if math.isnan(value) or not -(2.0**63) < value < 2.0**63:
         raise EvaluationError("integer overflow")
     return int(value)
 
 
-def _part_nanos(whole: str, fraction: str | None, unit: str) -> int:
-    scale = _UNITS[unit]
-    part = int((fraction or "0").ljust(18, "0")[:18]) * scale // 10**18
-    return int(whole) * scale + part
-
-
 def _moment(match: re.Match[str]) -> Timestamp:
     year, month, day, hour, minute, second = (int(match[at]) for at in range(1, 7))
     base = datetime(year, month, day, hour, minute, second, tzinfo=UTC)
     zone = match[8]
-    shift = 0 if zone in "Zz" else _minutes(zone)
+    shift = 0 if zone == "Z" else _minutes(zone)
     fraction = int((match[7] or "0").ljust(9, "0"))
     seconds = (base - _EPOCH) // timedelta(seconds=1) - shift * 60
     return moment(seconds * NANOS + fraction)
@@ -232,13 +247,13 @@ def float_text(value: float) -> str:
     if math.isinf(value):
         return "+Inf" if value > 0 else "-Inf"
     text = repr(value)
-    mantissa, mark, exponent = text.partition("e")
-    mantissa = mantissa.removesuffix(".0")
-    if not mark:
-        return mantissa
-    return (
-        f"{mantissa}e{exponent[0] if exponent[0] in '+-' else '+'}{exponent.lstrip('+-').zfill(2)}"
-    )
+    point = Decimal(text).adjusted() if value else 0
+    if -5 < point < _LARGE:
+        return text.removesuffix(".0") if "e" not in text else f"{Decimal(text):f}"
+    sign, digits, _ = Decimal(text).as_tuple()
+    shown = "".join(map(str, digits)).rstrip("0")
+    fraction = f".{shown[1:]}" if shown[1:] else ""
+    return f"{'-' * sign}{shown[0]}{fraction}e{'-' if point < 0 else '+'}{abs(point):02}"
 
 
 def duration_text(value: Duration) -> str:
@@ -252,29 +267,30 @@ def duration_text(value: Duration) -> str:
 def timestamp_text(value: Timestamp) -> str:
     seconds, nanos = divmod(value.nanos, NANOS)
     fraction = f".{nanos:09}".rstrip("0") if nanos else ""
-    return f"{(_EPOCH + timedelta(seconds=seconds)):%Y-%m-%dT%H:%M:%S}{fraction}Z"
+    date = _EPOCH + timedelta(seconds=seconds)
+    return f"{date.replace(tzinfo=None).isoformat()}{fraction}Z"
 
 
 # -- text --------------------------------------------------------------------------------------
 
 
-@STANDARD.method("contains", BOOL, 2)
+@STANDARD.method("contains", BOOL, (STRING, STRING))
 def contains(text: Value, part: Value) -> bool:
     return _text(part) in _text(text)
 
 
-@STANDARD.method("startsWith", BOOL, 2)
+@STANDARD.method("startsWith", BOOL, (STRING, STRING))
 def starts_with(text: Value, part: Value) -> bool:
     return _text(text).startswith(_text(part))
 
 
-@STANDARD.method("endsWith", BOOL, 2)
+@STANDARD.method("endsWith", BOOL, (STRING, STRING))
 def ends_with(text: Value, part: Value) -> bool:
     return _text(text).endswith(_text(part))
 
 
-@STANDARD.function("matches", BOOL, 2)
-@STANDARD.method("matches", BOOL, 2)
+@STANDARD.function("matches", BOOL, (STRING, STRING))
+@STANDARD.method("matches", BOOL, (STRING, STRING))
 def matches(text: Value, pattern: Value) -> bool:
     if problem := patterns.problem(_text(pattern)):
         raise EvaluationError(problem)
@@ -310,66 +326,67 @@ def _shift(date: datetime, zone: Value) -> timedelta:
     from zoneinfo import ZoneInfo
 
     if match := _OFFSET.fullmatch(_text(zone)):
-        return timedelta(minutes=_minutes(f"{match[1] or '+'}{match[2]}:{match[3]}"))
+        minutes = int(match[2]) * 60 + int(match[3])
+        return timedelta(minutes=-minutes if match[1] == "-" else minutes)
     try:
-        shift = date.astimezone(ZoneInfo(zone)).utcoffset()
+        shift = date.astimezone(ZoneInfo(zone or "UTC")).utcoffset()
     except (LookupError, ValueError, OSError):
         raise EvaluationError(f"unknown time zone {zone}") from None
     return shift or timedelta()
 
 
-@STANDARD.method("getFullYear", INT, 1, 2)
+@STANDARD.method("getFullYear", INT, *MOMENTS)
 def full_year(value: Value, zone: Value = "UTC") -> int:
     return _read(value, zone).date.year
 
 
-@STANDARD.method("getMonth", INT, 1, 2)
+@STANDARD.method("getMonth", INT, *MOMENTS)
 def month(value: Value, zone: Value = "UTC") -> int:
     return _read(value, zone).date.month - 1
 
 
-@STANDARD.method("getDate", INT, 1, 2)
+@STANDARD.method("getDate", INT, *MOMENTS)
 def date_of(value: Value, zone: Value = "UTC") -> int:
     return _read(value, zone).date.day
 
 
-@STANDARD.method("getDayOfMonth", INT, 1, 2)
+@STANDARD.method("getDayOfMonth", INT, *MOMENTS)
 def day_of_month(value: Value, zone: Value = "UTC") -> int:
     return _read(value, zone).date.day - 1
 
 
-@STANDARD.method("getDayOfWeek", INT, 1, 2)
+@STANDARD.method("getDayOfWeek", INT, *MOMENTS)
 def day_of_week(value: Value, zone: Value = "UTC") -> int:
     return _read(value, zone).date.isoweekday() % 7
 
 
-@STANDARD.method("getDayOfYear", INT, 1, 2)
+@STANDARD.method("getDayOfYear", INT, *MOMENTS)
 def day_of_year(value: Value, zone: Value = "UTC") -> int:
     return _read(value, zone).date.timetuple().tm_yday - 1
 
 
-@STANDARD.method("getHours", INT, 1, 2)
+@STANDARD.method("getHours", INT, *MOMENTS, (DURATION,))
 def hours(value: Value, zone: Value = "UTC") -> int:
     if isinstance(value, Duration):
         return _units(value, 3600 * NANOS)
     return _read(value, zone).date.hour
 
 
-@STANDARD.method("getMinutes", INT, 1, 2)
+@STANDARD.method("getMinutes", INT, *MOMENTS, (DURATION,))
 def minutes(value: Value, zone: Value = "UTC") -> int:
     if isinstance(value, Duration):
         return _units(value, 60 * NANOS)
     return _read(value, zone).date.minute
 
 
-@STANDARD.method("getSeconds", INT, 1, 2)
+@STANDARD.method("getSeconds", INT, *MOMENTS, (DURATION,))
 def seconds(value: Value, zone: Value = "UTC") -> int:
     if isinstance(value, Duration):
         return _units(value, NANOS)
     return _read(value, zone).date.second
 
 
-@STANDARD.method("getMilliseconds", INT, 1, 2)
+@STANDARD.method("getMilliseconds", INT, *MOMENTS, (DURATION,))
 def milliseconds(value: Value, zone: Value = "UTC") -> int:
     if isinstance(value, Duration):
         return _units(value, 1_000_000)

@@ -43,6 +43,25 @@ IP = Type("net.IP")
 CIDR = Type("net.CIDR")
 URL = Type("kubernetes.URL")
 
+TYPE_NAMES = (
+    "bool",
+    "bytes",
+    "double",
+    "int",
+    "list",
+    "map",
+    "null_type",
+    "string",
+    "type",
+    "uint",
+    "optional_type",
+    "net.IP",
+    "net.CIDR",
+    "google.protobuf.Duration",
+    "google.protobuf.Timestamp",
+)
+"""Names that stand for a type where no variable has them."""
+
 
 def list_of(element: Type = DYN) -> Type:
     return Type("list", (element,))

@@ -4,12 +4,15 @@ int64 is ``int``, uint64 is `UInt`, double is ``float``; bool, string, bytes, nu
 their Python counterparts. Values are never changed. What has no counterpart is defined here.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_network
 from typing import Any, TypeAlias
 
 from kubescene.api.quantity import Quantity
 from kubescene.cel.errors import EvaluationError
+from kubescene.cel.urls import Url
 
 MAX_INT = 2**63 - 1
 MIN_INT = -(2**63)
@@ -78,6 +81,24 @@ class Semver:
         return (self.major, self.minor, self.patch, not self.pre, marks)
 
 
+Address: TypeAlias = IPv4Address | IPv6Address
+
+
+@dataclass(frozen=True, slots=True)
+class Cidr:
+    """An address and how many of its bits are those of the network."""
+
+    address: Address
+    length: int
+
+    @property
+    def network(self) -> IPv4Network | IPv6Network:
+        return ip_network((self.address, self.length), strict=False)
+
+    def __str__(self) -> str:
+        return f"{self.address}/{self.length}"
+
+
 _TYPE_NAMES: Mapping[type, str] = {
     bool: "bool",
     int: "int",
@@ -92,6 +113,10 @@ _TYPE_NAMES: Mapping[type, str] = {
     Optional: "optional_type",
     Quantity: "kubernetes.Quantity",
     Semver: "kubernetes.Semver",
+    IPv4Address: "net.IP",
+    IPv6Address: "net.IP",
+    Cidr: "net.CIDR",
+    Url: "kubernetes.URL",
 }
 
 
@@ -113,11 +138,22 @@ def is_number(value: Value) -> bool:
     return isinstance(value, int | float) and type(value) is not bool
 
 
+def as_double(number: int | float) -> float:
+    """As doubles hold it; objects may have numbers that none can hold."""
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
+
+
 def equal(left: Value, right: Value) -> bool:
     """Equality of any two values: numbers by what they are worth, others only within a type."""
     if type(left) is bool or type(right) is bool:
         return left is right
     if is_number(left):
+        if isinstance(left, float) or isinstance(right, float):
+            # What a double cannot tell apart is equal.
+            return is_number(right) and as_double(left) == as_double(right)
         return is_number(right) and bool(left == right)
     if is_list(left):
         return is_list(right) and len(left) == len(right) and all(map(equal, left, right))

@@ -8,7 +8,7 @@ from kubescene.autoscalers.vertical import BackTest
 from kubescene.autoscalers.vertical.amounts import CPU, humanized, units_of
 from kubescene.autoscalers.vertical.back_tests import Subject
 from kubescene.autoscalers.vertical.recommendations import Recommendation
-from kubescene.clock.timestamps import SECOND, format_duration
+from kubescene.clock.durations import SECOND, format_duration
 from kubescene.reports.plots import bars
 from kubescene.types import JsonObject
 

@@ -23,7 +23,7 @@ from kubescene.autoscalers import (
     StatRequest,
 )
 from kubescene.autoscalers.horizontal import HorizontalPlugin
-from kubescene.clock.timestamps import MINUTE, SECOND
+from kubescene.clock.durations import MINUTE, SECOND
 from kubescene.errors import ConfigurationError, InvalidError
 from kubescene.types import JsonObject
 

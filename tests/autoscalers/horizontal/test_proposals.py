@@ -20,7 +20,7 @@ from kubescene.autoscalers.horizontal.proposals import (
     group_pods,
     summed,
 )
-from kubescene.clock.timestamps import SECOND
+from kubescene.clock.durations import SECOND
 
 TENTH = Tolerances(0.1, 0.1)
 Usage = Sequence[int | None]

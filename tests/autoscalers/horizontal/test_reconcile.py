@@ -29,7 +29,7 @@ from kubescene.autoscalers.horizontal import (
     ScaleFailure,
     observed_pod,
 )
-from kubescene.clock.timestamps import SECOND
+from kubescene.clock.durations import SECOND
 
 OUT_OF_RANGE = {
     "H88-below": (2, 3, 10, 3, "Current number of replicas below Spec.MinReplicas"),

@@ -5,6 +5,7 @@ import copy
 import pytest
 
 from kubescene.clock import MINUTE, SECOND
+from kubescene.clock.durations import go_duration
 from kubescene.control.loops import IDLE
 from kubescene.scheduler import (
     Action,
@@ -18,7 +19,6 @@ from kubescene.scheduler import (
     PodInfo,
     Status,
 )
-from kubescene.scheduler.framework.durations import go_duration
 from kubescene.scheduler.framework.informers import KINDS
 from kubescene.scheduler.framework.status import SUCCESS
 from kubescene.scheduler.queue.waiting_places import Place

@@ -20,7 +20,7 @@ from kubescene.api.printing.tables import (
     text,
     wide,
 )
-from kubescene.clock.timestamps import SECOND
+from kubescene.clock.durations import SECOND
 from kubescene.types import JsonObject, Nanoseconds
 
 _SHOWN = 3

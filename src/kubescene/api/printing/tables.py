@@ -9,7 +9,8 @@ from kubescene.api import quantity
 from kubescene.api.schemas.builtin_types import definition
 from kubescene.api.selectors.label_selectors import from_label_selector
 from kubescene.api.selectors.requirements import SelectorError
-from kubescene.clock.timestamps import SECOND, parse_time
+from kubescene.clock.durations import SECOND
+from kubescene.clock.timestamps import parse_time
 from kubescene.types import JsonObject, JsonValue, Nanoseconds
 
 NONE = "<none>"

@@ -5,6 +5,7 @@ They are written for Go's engine, which is RE2's: the same syntax, the same mean
 pattern of a user can hold up the server. Complaints are worded as Go words them.
 """
 
+import re
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -27,6 +28,9 @@ _GO_WORDS = {
     "unexpected )": "unexpected )",
 }
 
+_SINGLE_BYTE = re.compile(r"(?<!\\)(?:\\\\)*\\C")
+"""An escape of RE2 that Go's engine does not have."""
+
 
 class _Compiled(NamedTuple):
     pattern: Any
@@ -43,7 +47,11 @@ def occurrences(pattern: str, text: str, limit: int = -1) -> list[str]:
     """Where the pattern occurs in the text, one after the other; the first ``limit``."""
     compiled = _compiled(pattern).pattern
     found: list[str] = []
+    end = -1
     for match in compiled.finditer(text) if compiled is not None and limit else ():
+        if match.start() == match.end() == end:
+            continue  # nothing, right behind the last one
+        end = match.end()
         found.append(match.group())
         if len(found) == limit:
             break
@@ -60,6 +68,8 @@ def _compiled(pattern: str) -> _Compiled:
     # Only worlds with such schemas need the engine.
     import re2
 
+    if _SINGLE_BYTE.search(pattern):
+        return _Compiled(None, _in_go_words("invalid escape sequence: \\C", pattern))
     options = re2.Options()
     options.log_errors = False
     try:

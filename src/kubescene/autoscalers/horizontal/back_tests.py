@@ -43,7 +43,7 @@ from kubescene.autoscalers.horizontal.observations import (
 )
 from kubescene.autoscalers.horizontal.options import HorizontalOptions
 from kubescene.autoscalers.horizontal.specs import HorizontalSpec, MetricSpec
-from kubescene.clock.timestamps import SECOND
+from kubescene.clock.durations import SECOND
 from kubescene.errors import ConfigurationError
 from kubescene.types import JsonObject, Nanoseconds
 

@@ -31,7 +31,7 @@ from msgspec import Struct
 from kubescene.autoscalers.horizontal.arithmetic import ceiling, truncated32, wrapped32
 from kubescene.autoscalers.horizontal.options import HorizontalOptions
 from kubescene.autoscalers.horizontal.specs import Behavior, HorizontalSpec, Policy, ScalingRules
-from kubescene.clock.timestamps import SECOND
+from kubescene.clock.durations import SECOND
 from kubescene.types import Nanoseconds
 
 

@@ -14,7 +14,7 @@ from kubescene.autoscalers.horizontal.behavior import (
     Stabilization,
 )
 from kubescene.autoscalers.horizontal.metrics import Measurement
-from kubescene.clock.timestamps import format_duration
+from kubescene.clock.durations import format_duration
 from kubescene.types import JsonObject, Nanoseconds
 
 

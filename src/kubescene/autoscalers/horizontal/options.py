@@ -7,7 +7,7 @@ The band around the target in which nothing happens: a closed interval, one widt
 
 from msgspec import Struct
 
-from kubescene.clock.timestamps import MINUTE, SECOND
+from kubescene.clock.durations import MINUTE, SECOND
 from kubescene.types import Nanoseconds
 
 

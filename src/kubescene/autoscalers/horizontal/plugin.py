@@ -54,7 +54,7 @@ from kubescene.autoscalers.interfaces import (
     Stat,
 )
 from kubescene.autoscalers.partitioned import PartitionedPlugin
-from kubescene.clock.timestamps import MINUTE, SECOND
+from kubescene.clock.durations import MINUTE, SECOND
 from kubescene.errors import ConfigurationError
 from kubescene.types import JsonObject, Nanoseconds
 

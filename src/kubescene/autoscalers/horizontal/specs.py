@@ -27,7 +27,7 @@ from kubescene.api.validation.autoscaling import validate_autoscaler
 from kubescene.api.validation.field_errors import ErrorList
 from kubescene.autoscalers.horizontal.arithmetic import approximate
 from kubescene.autoscalers.horizontal.options import HorizontalOptions, Tolerances
-from kubescene.clock.timestamps import SECOND
+from kubescene.clock.durations import SECOND
 from kubescene.errors import ConfigurationError
 from kubescene.types import JsonObject, Nanoseconds
 

@@ -15,6 +15,7 @@ from enum import IntEnum
 from typing import Any, NamedTuple, TypeAlias
 
 from kubescene.clock import MINUTE, Scheduled
+from kubescene.clock.durations import go_duration
 from kubescene.control.timers import Timers
 from kubescene.errors import PluginError
 from kubescene.scheduler.binding.waiting_pods import Waiting, WaitingRoom
@@ -31,7 +32,6 @@ from kubescene.scheduler.extenders.extenders import (
     ExtenderVerb,
     PendingCall,
 )
-from kubescene.scheduler.framework.durations import go_duration
 from kubescene.scheduler.framework.interfaces import Awaited
 from kubescene.scheduler.framework.runtime import Extension, Framework
 from kubescene.scheduler.framework.status import SUCCESS, Code, Status

@@ -8,7 +8,7 @@ from kubescene.api.validation.field_errors import ErrorList
 from kubescene.api.validation.field_paths import Path
 from kubescene.api.validation.names import label_key
 from kubescene.clock import SECOND
-from kubescene.scheduler.configuration.durations import nanoseconds
+from kubescene.clock.durations import parse_signed_duration
 from kubescene.scheduler.configuration.field_faults import Faults
 from kubescene.types import JsonObject
 
@@ -40,10 +40,10 @@ def _default_preemption(path: Path, args: JsonObject, faults: Faults) -> None:
 
 
 def _dynamic_resources(path: Path, args: JsonObject, faults: Faults) -> None:
-    if nanoseconds(args["filterTimeout"]) < 0:
+    if parse_signed_duration(args["filterTimeout"]) < 0:
         timeout = path.child("filterTimeout")
         faults.invalid(timeout, args["filterTimeout"], "must be zero or positive")
-    if nanoseconds(args["bindingTimeout"]) < SECOND:
+    if parse_signed_duration(args["bindingTimeout"]) < SECOND:
         timeout = path.child("bindingTimeout")
         faults.invalid(timeout, args["bindingTimeout"], "must be at least 1 second")
 

@@ -6,8 +6,8 @@ from typing import Any
 from kubescene.api.validation.field_paths import Path
 from kubescene.api.validation.names import label_key
 from kubescene.api.validation.resources import is_extended
+from kubescene.clock.durations import parse_signed_duration
 from kubescene.scheduler.configuration.argument_checks import check_arguments
-from kubescene.scheduler.configuration.durations import nanoseconds
 from kubescene.scheduler.configuration.field_faults import Faults
 from kubescene.scheduler.configuration.schema import API_VERSION, MULTI_POINT, PLUGIN_SETS
 from kubescene.types import JsonObject
@@ -52,10 +52,10 @@ def _check_leader_election(election: JsonObject, faults: Faults) -> None:
         return
     path = Path("leaderElection")
     for name in ("leaseDuration", "renewDeadline", "retryPeriod"):
-        if nanoseconds(election[name]) <= 0:
+        if parse_signed_duration(election[name]) <= 0:
             faults.invalid(path.child(name), election[name], "must be greater than zero")
     deadline = election["renewDeadline"]
-    if nanoseconds(election["leaseDuration"]) <= nanoseconds(deadline):
+    if parse_signed_duration(election["leaseDuration"]) <= parse_signed_duration(deadline):
         text = "must be greater than `RenewDeadline`"
         faults.invalid(path.child("leaseDuration"), deadline, text)
     if election["resourceLock"] != "leases":

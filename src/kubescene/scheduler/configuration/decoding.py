@@ -9,9 +9,8 @@ from base64 import b64decode
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from kubescene.clock import parse_duration
+from kubescene.clock.durations import go_duration, parse_duration
 from kubescene.errors import SchedulerConfigurationError
-from kubescene.scheduler.configuration.durations import go_duration
 from kubescene.scheduler.configuration.schema import Fields, ListOf, MapOf, Scalar, Shape
 from kubescene.types import JsonObject
 
@@ -113,7 +112,7 @@ def _float(value: Any) -> float | int:
 def _duration(value: Any) -> str:
     """In Go's own form; unlike other durations of ours it may be negative."""
     text = _text(value)
-    length = parse_duration(text.removeprefix("-").removeprefix("+") if text[:1] in "-+" else text)
+    length = parse_duration(text.removeprefix("-"))
     return go_duration(-length if text.startswith("-") else length)
 
 

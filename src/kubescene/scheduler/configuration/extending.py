@@ -4,8 +4,8 @@ from base64 import b64decode
 from collections.abc import Sequence
 
 from kubescene.clock import SECOND
+from kubescene.clock.durations import parse_signed_duration
 from kubescene.errors import SchedulerConfigurationError
-from kubescene.scheduler.configuration.durations import nanoseconds
 from kubescene.scheduler.extenders.extenders import (
     Extender,
     ExtenderAddress,
@@ -25,7 +25,7 @@ def make_extenders(extenders: Sequence[JsonObject]) -> tuple[Extender, ...]:
 def _extender(given: JsonObject, path: str) -> Extender:
     paths = {verb: given[f"{verb}Verb"] for verb in ExtenderVerb if given.get(f"{verb}Verb")}
     url = given.get("urlPrefix", "")
-    timeout = nanoseconds(given.get("httpTimeout", "0s")) or DEFAULT_TIMEOUT
+    timeout = parse_signed_duration(given.get("httpTimeout", "0s")) or DEFAULT_TIMEOUT
     return Extender(
         name=url,
         verbs=frozenset(paths),

@@ -36,7 +36,8 @@ from kubescene.autoscalers.horizontal.observations import (
 from kubescene.autoscalers.horizontal.options import HorizontalOptions
 from kubescene.autoscalers.horizontal.specs import accepted, compiled
 from kubescene.autoscalers.horizontal.statuses import HorizontalStatus
-from kubescene.clock.timestamps import MILLISECOND, SECOND, parse_time
+from kubescene.clock.durations import MILLISECOND, SECOND
+from kubescene.clock.timestamps import parse_time
 from kubescene.testing.goldens.comparisons import Comparison, Tally
 from kubescene.testing.goldens.recordings import Golden, GoldenFormatError
 from kubescene.types import JsonObject, Nanoseconds

@@ -5,6 +5,7 @@ import zoneinfo
 
 from kubescene.api.validation.field_errors import ErrorList
 from kubescene.api.validation.field_paths import Path
+from kubescene.clock.durations import parse_signed_duration
 
 _DESCRIPTORS = frozenset(
     {"@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly"}
@@ -18,7 +19,7 @@ _FIELDS: tuple[tuple[int, int, dict[str, int]], ...] = (
     (1, 12, {name: number for number, name in enumerate(_MONTHS, 1)}),
     (0, 6, {name: number for number, name in enumerate(_DAYS)}),
 )
-_DURATION = re.compile(r"([+-]?)((\d+(\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h))+")
+_LARGEST_INT = (1 << 63) - 1
 _is_zone_part = re.compile(r"[A-Za-z.\-_0-9+]{1,14}").fullmatch
 
 
@@ -44,7 +45,10 @@ def parse_schedule(schedule: str) -> None:
     """Raise ValueError with the words of the cron library if the text is no schedule."""
     text = schedule
     if text.startswith(("TZ=", "CRON_TZ=")):
-        text = text.partition(" ")[2].strip()
+        prefix, _, text = text.partition(" ")
+        zone, text = prefix.partition("=")[2], text.strip()
+        if zone not in ("", "Local") and not _is_known(zone):
+            raise ValueError(f"provided bad location {zone}: unknown time zone {zone}")
     if text.startswith("@"):
         _parse_descriptor(text)
         return
@@ -63,8 +67,10 @@ def _parse_descriptor(text: str) -> None:
     if not text.startswith("@every "):
         raise ValueError(f"unrecognized descriptor: {text}")
     duration = text.removeprefix("@every ")
-    if not _DURATION.fullmatch(duration):
-        raise ValueError(f'failed to parse duration {text}: time: invalid duration "{duration}"')
+    try:
+        parse_signed_duration(duration)
+    except ValueError as error:
+        raise ValueError(f"failed to parse duration {text}: {error}") from None
 
 
 def _parse_range(expression: str, low: int, high: int, names: dict[str, int]) -> None:
@@ -102,6 +108,10 @@ def _parse_number(text: str) -> int:
     if not re.fullmatch(r"[+-]?[0-9]+", text):
         raise ValueError(
             f'failed to parse int from {text}: strconv.Atoi: parsing "{text}": invalid syntax'
+        )
+    if len(text.lstrip("+-0")) > len(str(_LARGEST_INT)) or abs(int(text)) > _LARGEST_INT:
+        raise ValueError(
+            f'failed to parse int from {text}: strconv.Atoi: parsing "{text}": value out of range'
         )
     if int(text) < 0:
         raise ValueError(f"negative number ({int(text)}) not allowed: {text}")

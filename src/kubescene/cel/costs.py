@@ -1,0 +1,104 @@
+"""How much an evaluation does, counted as cel-go and Kubernetes count it.
+
+Where they count what they merely could do (a copy of a list is free to them), more is counted here:
+nothing may stop later than it would there.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from kubescene.cel.errors import CostExceededError
+from kubescene.cel.values import Value, size_of
+
+LIST = 10
+"""Making a list."""
+MAP = 30
+ALL_STEP, EXISTS_STEP = 3, 4
+"""What goes round in a loop beside the predicate: is it decided, and what has been found so far."""
+COUNT_STEP, SKIPPED_STEP = 2, 1
+APPEND_STEP = 1 + LIST + 1
+"""An element is appended as a list of its own to what there is."""
+BIND = LIST
+"""Binding a name is a loop over nothing."""
+
+Arguments = Sequence[Value]
+
+
+class Meter:
+    """How much an evaluation may still do."""
+
+    __slots__ = ("left",)
+
+    def __init__(self, limit: int) -> None:
+        self.left = limit
+
+    def charge(self, cost: int) -> None:
+        self.left -= cost
+        if self.left < 0:
+            raise CostExceededError
+
+
+def of_operation(operator: str, left: Value, right: Value) -> int:
+    """What an operator does with two values."""
+    if operator == "+":
+        both = size_of(left) + size_of(right)
+        return tenths(both) if isinstance(left, str | bytes) else 1 + both // 10
+    if operator == "in":
+        return size_of(right) if isinstance(right, Sequence) else 1
+    if operator in _COMPARISONS:
+        return tenths(min(size_of(left), size_of(right)))
+    return 1
+
+
+def of_call(name: str, arguments: Arguments) -> int:
+    """What a function does with its arguments, before it does it."""
+    found = _CALLS.get(name)
+    return found(arguments) if found is not None else 1 + sum(map(size_of, arguments)) // 10
+
+
+def tenths(size: int) -> int:
+    return -(-size // 10)
+
+
+def _one(arguments: Arguments) -> int:
+    return 1
+
+
+def _first(arguments: Arguments) -> int:
+    return tenths(size_of(arguments[0]))
+
+
+def _second(arguments: Arguments) -> int:
+    return tenths(size_of(arguments[1]))
+
+
+def _search(arguments: Arguments) -> int:
+    return tenths(size_of(arguments[0])) * tenths(size_of(arguments[1]))
+
+
+def _pattern(arguments: Arguments) -> int:
+    return tenths(1 + size_of(arguments[0])) * -(-size_of(arguments[1]) // 4)
+
+
+def _elements(arguments: Arguments) -> int:
+    return 1 + size_of(arguments[0])
+
+
+def _pairs(arguments: Arguments) -> int:
+    return 1 + size_of(arguments[0]) * size_of(arguments[-1])
+
+
+def _both_ways(arguments: Arguments) -> int:
+    return 1 + 2 * size_of(arguments[0]) * size_of(arguments[1])
+
+
+_COMPARISONS = frozenset(("==", "!=", "<", "<=", ">", ">="))
+_CALLS: Mapping[str, Callable[[Arguments], int]] = {
+    **dict.fromkeys(("size", "type", "dyn"), _one),
+    **dict.fromkeys(("startsWith", "endsWith"), _second),
+    **dict.fromkeys(("string", "bytes"), _first),
+    "contains": _search,
+    **dict.fromkeys(("matches", "find", "findAll"), _pattern),
+    **dict.fromkeys(("isSorted", "sum", "min", "max", "sort", "includes", "flatten"), _elements),
+    **dict.fromkeys(("sets.contains", "sets.intersects", "distinct"), _pairs),
+    "sets.equivalent": _both_ways,
+}

@@ -1,0 +1,79 @@
+"""How much an evaluation costs: figures of the real thing, and none that are lower."""
+
+import pytest
+
+from kubescene.cel import DYN, CostExceededError, compile_expression
+
+NAMES = {"n": DYN, "r": DYN, "s": DYN}
+VALUES = {"n": 7, "r": [1, 2, 3], "s": "x" * 95}
+
+
+def cost_of(expression: str) -> int:
+    """The least limit within which it can be evaluated."""
+    program = compile_expression(expression, NAMES)
+    low, high = 0, 10_000_000
+    while low < high:
+        middle = (low + high) // 2
+        try:
+            program.evaluate(VALUES, cost=middle)
+            high = middle
+        except CostExceededError:
+            low = middle + 1
+    return low
+
+
+@pytest.mark.parametrize(
+    ("expression", "cost"),
+    [
+        ("1", 0),
+        ("n", 1),
+        ("n + 1", 2),
+        ("-n", 2),
+        ("n == 1 && n == 2", 2),
+        ("n > 1 ? n : 1", 3),
+        ("[1, 2]", 10),
+        ("{'a': 1}['a']", 31),
+        ("{'a': 1}", 30),
+        ("r[0]", 2),
+        ("1 in r", 4),
+        ("1 in [1, 2, 3, 4]", 14),
+        ("s == s", 12),
+        ("s < 'a'", 2),
+        ("s + s", 21),
+        ("s.startsWith(s)", 12),
+        ("s.contains(s)", 102),
+        ("s.matches('a{1,9}')", 21),
+        ("size(s)", 2),
+        ("r.all(x, x > 0)", 17),
+        ("r.exists(x, x > 5)", 20),
+        ("r.exists_one(x, x > 2)", 13),
+        ("r.map(x, x)", 51),
+        ("r.map(x, x > 1, x)", 45),
+        ("r.filter(x, x > 1)", 45),
+        ("cel.bind(x, [1, 2], x)", 21),
+    ],
+)
+def test_costs_are_those_of_the_real_thing(expression: str, cost: int) -> None:
+    assert cost_of(expression) == cost
+
+
+def test_loops_within_loops_cost_what_they_cost_in_the_real_thing() -> None:
+    program = compile_expression("r.all(x, r.all(y, x + y > -1))", NAMES)
+    values = {"r": [*range(300)]}
+    assert program.evaluate(values, cost=631_502) is True
+    with pytest.raises(CostExceededError):
+        program.evaluate(values, cost=631_501)
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "lists.range(100000).distinct()",
+        "sets.contains(lists.range(100000), lists.range(100000))",
+        "sets.intersects(lists.range(100000), [0].map(x, -1) + lists.range(100000))",
+        "sets.equivalent(lists.range(100000), lists.range(100000))",
+    ],
+)
+def test_pairs_of_elements_are_paid_before_they_are_looked_at(expression: str) -> None:
+    with pytest.raises(CostExceededError):
+        compile_expression(expression, {}).evaluate({})
