@@ -60,15 +60,18 @@ class ScalerSpec(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Scale(msgspec.Struct, frozen=True, kw_only=True):
-    """An answer, and what led to it: pods that each window needs, before and within the rates."""
+    """An answer, and what led to it.
+
+    Pods that each window needs; those that count, within the rates; and what panic's memory makes
+    of these, before the delay.
+    """
 
     desired: int
     excess_burst_capacity: int
     stable: int
     panic: int
-    stable_within: int
-    panic_within: int
     panicking: bool
+    within: int
     undelayed: int
 
 
@@ -90,19 +93,18 @@ class Scaler:
         """The decision on two averages over all pods."""
         spec, some = self.spec, max(ready, 1)
         needed = ceil(stable / spec.target), ceil(panic / spec.target)
-        stable_within, panic_within = (self._within(each, some) for each in needed)
         self._panic_or_calm(needed[1] / some >= spec.panic_threshold, now)
-        pods = stable_within
+        pods = within = self._within(needed[0], some)
         if self.panicking_since is not None:
-            pods = self.panic_pods = max(stable_within, panic_within, self.panic_pods)
+            within = max(within, self._within(needed[1], some))
+            pods = self.panic_pods = max(within, self.panic_pods)
         return Scale(
             desired=self._delayed(pods, now) if spec.scale_down_delay > 0 else pods,
             excess_burst_capacity=self._excess(panic, ready),
             stable=needed[0],
             panic=needed[1],
-            stable_within=stable_within,
-            panic_within=panic_within,
             panicking=self.panicking_since is not None,
+            within=within,
             undelayed=pods,
         )
 
