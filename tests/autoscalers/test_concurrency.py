@@ -243,6 +243,20 @@ def test_launching_pods_are_not_ready() -> None:
     assert run.answer(1).details["ready"] == 1
 
 
+def test_requests_a_second_are_another_metric() -> None:
+    run = Run(metric="rps")
+    rate = MetricType.REQUESTS_PER_SECOND_MILLIS
+    run.load(500, 0)
+    run.plugin.stat(StatRequest("1", (Stat(0, "p0", rate, 25_000),)))
+    assert run.answer(60).reason == "panic window: 3 pods"
+
+
+def test_where_requests_a_second_are_not_measured_they_are_refused() -> None:
+    plugin, obj = ConcurrencyPlugin(rates=False), Autoscaler(TYPE, yaml(metric="rps"))
+    with pytest.raises(ConfigurationError, match="rps is not measured here"):
+        plugin.event(EventRequest("1", 0, EventType.CREATE, obj))
+
+
 def test_other_metrics_are_ignored_and_negative_ones_refused() -> None:
     run = Run()
     run.plugin.stat(StatRequest("1", (Stat(0, "p0", MetricType.CPU_MILLIS, -1),)))
@@ -354,7 +368,7 @@ def test_older_names_mean_what_they_meant() -> None:
         ({"maxReplicas": 0}, "spec.maxReplicas: has to be 1 or more"),
         ({"minReplicas": 1, "minScale": 1}, "spec.minReplicas: is spec.minScale by its older name"),
         ({"minReplicas": "two"}, "spec.minScale: Expected `int`"),
-        ({"metric": "rps"}, "spec.metric: rps is not measured here"),
+        ({"metric": "cpu"}, "spec.metric: Invalid enum value"),
         ({"goal": 5}, "spec: Object contains unknown field `goal`"),
     ],
 )

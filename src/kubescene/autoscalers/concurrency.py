@@ -1,11 +1,11 @@
 """An autoscaler by requests in flight with the rule of Knative's, and a sample for authors.
 
-It keeps the number of requests in flight per pod near a target. The rule is that of Knative's pod
-autoscaler (`kubescene.autoscalers.kpa`, which is equal to recorded answers of the real one): two
-averages of the total, over a *stable* and a short *panic* window, rates of change, a delay. Fields
-are named as in Knative. Around the rule:
+It keeps the requests in flight (with ``metric: rps``, those of a second) per pod near a target. The
+rule is that of Knative's pod autoscaler (`kubescene.autoscalers.kpa`, which is equal to recorded
+answers of the real one): two averages of the total, over a *stable* and a short *panic* window,
+rates of change, a delay. Fields are named as in Knative. Around the rule:
 
-- A pod should have ``targetUtilizationPercentage`` of ``target`` in flight.
+- A pod should have ``targetUtilizationPercentage`` of ``target``.
 - Before the first stat of a pod, the pods that there are stay.
 - There are ``initialScale`` pods until so many were ready once; then ``minScale`` to ``maxScale``
   (0: any number).
@@ -68,6 +68,12 @@ class Metric(StrEnum):
 
     CONCURRENCY = "concurrency"
     RPS = "rps"
+
+
+_MEASURED_AS = {
+    Metric.CONCURRENCY: MetricType.CONCURRENT_REQUESTS_MILLIS,
+    Metric.RPS: MetricType.REQUESTS_PER_SECOND_MILLIS,
+}
 
 
 class Aggregation(StrEnum):
@@ -158,10 +164,6 @@ class ConcurrencySpec(
         ]
         if 0 < self.max_scale < self.min_scale:
             faults.append("spec.maxScale: cannot be less than spec.minScale (0: any number)")
-        if self.metric is Metric.RPS:
-            faults.append(
-                "spec.metric: rps is not measured here; leave it away, or say concurrency"
-            )
         return faults
 
 
@@ -238,7 +240,7 @@ def _by_new_meaning(old: str, spec: Mapping[str, Any]) -> Any:
 
 @dataclass(slots=True)
 class Load:
-    """Total concurrency over time: a step function, kept as far back as the stable window.
+    """The total of the metric over time: a step function, as far back as the stable window.
 
     ``steps`` are times and the total from then on, in thousandths of a request.
     """
@@ -373,7 +375,9 @@ class ConcurrencyPlugin(AutoscalerPlugin):
         {Capability.EVENT, Capability.STAT, Capability.HORIZONTAL_RECOMMENDATION}
     )
 
-    def __init__(self) -> None:
+    def __init__(self, *, rates: bool = True) -> None:
+        """``rates``: whether requests per second are measured."""
+        self._rates = rates
         self._runs: dict[str, ConcurrencyAutoscaler] = {}
 
     def event(self, request: EventRequest) -> None:
@@ -391,7 +395,7 @@ class ConcurrencyPlugin(AutoscalerPlugin):
         run = self._run(request.partition)
         for stat in request.stat:
             known = stat.pod_name in run.pods or stat.pod_name == ROUTER
-            if known and stat.type is MetricType.CONCURRENT_REQUESTS_MILLIS:
+            if known and stat.type is _MEASURED_AS[run.spec.metric]:
                 run.load.set(stat.pod_name, _not_negative(stat), stat.time)
 
     def horizontal_recommendation(
@@ -414,6 +418,8 @@ class ConcurrencyPlugin(AutoscalerPlugin):
             del self._runs[request.partition]
             return
         spec = read_spec(autoscaler.yaml)
+        if spec.metric is Metric.RPS and not self._rates:
+            raise ConfigurationError("spec.metric: rps is not measured here: say concurrency")
         if request.type is EventType.UPDATE:
             self._run(request.partition).change(spec)
             return
