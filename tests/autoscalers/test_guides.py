@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from kubescene.autoscalers.concurrency import read_spec
+from kubescene.autoscalers.concurrency import ConcurrencySpec, read_spec
 
 GUIDES = Path(__file__).parent.parent.parent / "docs/guides"
 
@@ -41,4 +41,4 @@ def test_the_sample_plugin_answers_what_its_guide_says() -> None:
 
 def test_the_concurrency_autoscaler_of_the_guide_is_read() -> None:
     [text] = blocks(GUIDES / "autoscaler-plugins.md", "yaml")
-    assert read_spec(text).max_replicas == 20
+    assert read_spec(text) == ConcurrencySpec(target=10, max_scale=20)

@@ -1,34 +1,33 @@
-"""A concurrency autoscaler in the manner of Knative's, and a sample for authors of autoscalers.
+"""An autoscaler by requests in flight with the rule of Knative's, and a sample for authors.
 
-It keeps the number of requests in flight per pod near a target. Two averages of the total
-concurrency are taken, over a long *stable* and a short *panic* window:
+It keeps the requests in flight (with ``metric: rps``, those of a second) per pod near a target. The
+rule is that of Knative's pod autoscaler (`kubescene.autoscalers.kpa`, which is equal to recorded
+answers of the real one): two averages of the total, over a *stable* and a short *panic* window,
+rates of change, a delay. Fields are named as in Knative. Around the rule:
 
-- As a rule ``ceil(stable average / target)`` pods are recommended.
-- When the panic average alone would need ``panicThreshold`` times the ready pods or more, it
-  panics: ``ceil(panic average / target)`` is recommended, and never less than before in the same
-  panic. It calms down once that has not happened for a whole stable window.
-- Neither answer is more than ``maxScaleUpRate`` times the ready pods, nor less than their
-  ``maxScaleDownRate``-th part.
+- A pod should have ``targetUtilizationPercentage`` of ``target``.
 - Before the first stat of a pod, the pods that there are stay.
-- With ``minReplicas: 0`` the last pod goes after a stable window and a grace period without any
+- There are ``initialScale`` pods until so many were ready once; then ``minScale`` to ``maxScale``
+  (0: any number).
+- With ``minScale: 0`` the last pod goes after a stable window and a grace period without any
   request; requests that wait at the router bring the first one back.
 
-**Tolerances.** There is no band around the target: every change of the average that passes a
-whole pod counts, and the windows alone damp it. A stat holds until the next of its pod, so averages
-are those of a step function, exact in integers (thousandths of a request times nanoseconds). A stat
-that is older than one seen before counts from that one's time on. Windows that are older than the
-run are as long as the run.
+**Averages** are those of Knative's buckets, one for each second. A stat holds until the next of its
+pod; the total with which a second ends is the bucket's. A stat that is older than one seen before
+counts from that one's time on. Windows that are older than the run are as long as the run.
 
 ::
 
     apiVersion: autoscaling.kubescene.dev/v1alpha1
     kind: ConcurrencyAutoscaler
     metadata: {name: web}
-    spec: {targetConcurrency: 10, stableWindow: 60s, minReplicas: 1, maxReplicas: 20}
+    spec: {target: 10, stableWindow: 60s, minScale: 1, maxScale: 20}
 """
 
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from math import inf
 from typing import Any
 
@@ -49,6 +48,7 @@ from kubescene.autoscalers.interfaces import (
     Stat,
     StatRequest,
 )
+from kubescene.autoscalers.kpa import Buckets, Scale, Scaler, ScalerSpec, WeightedBuckets
 from kubescene.clock import SECOND, parse_duration
 from kubescene.errors import ConfigurationError
 from kubescene.struct_types import build
@@ -59,7 +59,28 @@ KIND = "ConcurrencyAutoscaler"
 ROUTER = "RoutingStock"
 """The name under which the world tells how many requests wait for a pod."""
 
-_DURATIONS = ("stableWindow", "panicWindow", "scaleToZeroGracePeriod")
+_DURATIONS = ("stableWindow", "panicWindow", "scaleDownDelay", "scaleToZeroGracePeriod")
+_LEAST_TARGET = 0.01
+
+
+class Metric(StrEnum):
+    """What is kept near the target."""
+
+    CONCURRENCY = "concurrency"
+    RPS = "rps"
+
+
+_MEASURED_AS = {
+    Metric.CONCURRENCY: MetricType.CONCURRENT_REQUESTS_MILLIS,
+    Metric.RPS: MetricType.REQUESTS_PER_SECOND_MILLIS,
+}
+
+
+class Aggregation(StrEnum):
+    """How the seconds of a window are weighted."""
+
+    LINEAR = "linear"
+    WEIGHTED_EXPONENTIAL = "weighted-exponential"
 
 
 class ConcurrencySpec(
@@ -67,44 +88,82 @@ class ConcurrencySpec(
 ):
     """What the object says. Durations are nanoseconds here, texts such as ``60s`` there."""
 
-    target_concurrency: float
+    target: float
+    metric: Metric = Metric.CONCURRENCY
+    metric_aggregation_algorithm: Aggregation = Aggregation.LINEAR
+    target_utilization_percentage: float = 70.0
     stable_window: int = 60 * SECOND
-    panic_window: int = 6 * SECOND
-    panic_threshold: float = 2.0
+    panic_window_percentage: float = 10.0
+    panic_threshold_percentage: float = 200.0
     max_scale_up_rate: float = 1000.0
     max_scale_down_rate: float = 2.0
-    min_replicas: int = 1
-    max_replicas: int | None = None
+    scale_down_delay: int = 0
+    activation_scale: int = 1
+    initial_scale: int = 1
+    min_scale: int = 1
+    max_scale: int = 0
     scale_to_zero_grace_period: int = 30 * SECOND
+
+    @property
+    def panic_window(self) -> int:
+        """A whole number of seconds, one at least."""
+        seconds = self.stable_window * self.panic_window_percentage / 100 / SECOND
+        return max(int(seconds + 0.5), 1) * SECOND
+
+    def rule(self) -> ScalerSpec:
+        return ScalerSpec(
+            target=max(self.target * (self.target_utilization_percentage / 100), _LEAST_TARGET),
+            total=self.target,
+            panic_threshold=self.panic_threshold_percentage / 100,
+            max_scale_up_rate=self.max_scale_up_rate,
+            max_scale_down_rate=self.max_scale_down_rate,
+            stable_window=self.stable_window,
+            scale_down_delay=self.scale_down_delay,
+            activation_scale=self.activation_scale,
+        )
 
     def faults(self) -> list[str]:
         """Everything that cannot be meant, by field."""
-        positive = {
-            "targetConcurrency": self.target_concurrency,
-            "stableWindow": self.stable_window,
-            "panicWindow": self.panic_window,
-        }
+        positive = {"target": self.target, "stableWindow": self.stable_window}
         faults = [
             f"spec.{name}: has to be more than 0, and finite"
             for name, number in positive.items()
             if not 0 < number < inf
         ]
-        factors = {
-            "panicThreshold": self.panic_threshold,
-            "maxScaleUpRate": self.max_scale_up_rate,
-            "maxScaleDownRate": self.max_scale_down_rate,
+        shares = {
+            "targetUtilizationPercentage": self.target_utilization_percentage,
+            "panicWindowPercentage": self.panic_window_percentage,
         }
         faults += [
-            f"spec.{name}: has to be more than 1, and finite"
-            for name, number in factors.items()
-            if not 1 < number < inf
+            f"spec.{name}: has to be more than 0, and at most 100"
+            for name, number in shares.items()
+            if not 0 < number <= 100
         ]
-        if self.panic_window > self.stable_window:
-            faults.append("spec.panicWindow: cannot be longer than spec.stableWindow")
-        if self.min_replicas < 0:
-            faults.append("spec.minReplicas: cannot be negative")
-        if self.max_replicas is not None and self.max_replicas < max(self.min_replicas, 1):
-            faults.append("spec.maxReplicas: cannot be less than spec.minReplicas, or 0")
+        factors = {
+            "maxScaleUpRate": (self.max_scale_up_rate, 1),
+            "maxScaleDownRate": (self.max_scale_down_rate, 1),
+            "panicThresholdPercentage": (self.panic_threshold_percentage, 100),
+        }
+        faults += [
+            f"spec.{name}: has to be more than {least}, and finite"
+            for name, (number, least) in factors.items()
+            if not least < number < inf
+        ]
+        whole = {
+            "scaleDownDelay": (self.scale_down_delay, 0),
+            "scaleToZeroGracePeriod": (self.scale_to_zero_grace_period, 0),
+            "activationScale": (self.activation_scale, 1),
+            "initialScale": (self.initial_scale, 0),
+            "minScale": (self.min_scale, 0),
+            "maxScale": (self.max_scale, 0),
+        }
+        faults += [
+            f"spec.{name}: cannot be less than {least}"
+            for name, (number, least) in whole.items()
+            if number < least
+        ]
+        if 0 < self.max_scale < self.min_scale:
+            faults.append("spec.maxScale: cannot be less than spec.minScale (0: any number)")
         return faults
 
 
@@ -115,7 +174,9 @@ def read_spec(yaml: str) -> ConcurrencySpec:
         obj: Any = document.value
         if obj.get("apiVersion") != API_VERSION or obj.get("kind") != KIND:
             raise ConfigurationError(f"apiVersion, kind: expected {KIND} of {API_VERSION}")
-        spec = msgspec.convert(_in_nanoseconds(obj.get("spec") or {}), ConcurrencySpec)
+        spec = msgspec.convert(
+            _by_new_names(_in_nanoseconds(obj.get("spec") or {})), ConcurrencySpec
+        )
     except msgspec.ValidationError as error:
         raise ConfigurationError(complaint(error, "spec")) from error
     except (ValueError, AttributeError) as error:
@@ -136,9 +197,50 @@ def _in_nanoseconds(spec: dict[str, Any]) -> dict[str, Any]:
     return spec | durations
 
 
+_OLD_NAMES = {
+    "targetConcurrency": "target",
+    "panicWindow": "panicWindowPercentage",
+    "panicThreshold": "panicThresholdPercentage",
+    "minReplicas": "minScale",
+    "maxReplicas": "maxScale",
+}
+
+
+def _by_new_names(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """The same with Knative's names; of an older name the meaning stays, too."""
+    named = {name: value for name, value in spec.items() if name not in _OLD_NAMES}
+    for old, new in _OLD_NAMES.items():
+        if old in spec:
+            if new in spec:
+                raise ConfigurationError(f"spec.{old}: is spec.{new} by its older name: give one")
+            value = _by_new_meaning(old, spec)
+            if value is not None:
+                named[new] = value
+    if "targetConcurrency" in spec:
+        named.setdefault("targetUtilizationPercentage", 100)
+    return named
+
+
+def _by_new_meaning(old: str, spec: Mapping[str, Any]) -> Any:
+    value = spec[old]
+    if old == "panicWindow":
+        stable = spec.get("stableWindow", 60 * SECOND)
+        if not 0 < value <= stable:
+            raise ConfigurationError(
+                "spec.panicWindow: has to be more than 0, and no longer than spec.stableWindow"
+            )
+        return value * 100 / stable
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if old == "panicThreshold" and number:
+        return value * 100
+    if old == "maxReplicas" and number and value < 1:
+        raise ConfigurationError("spec.maxReplicas: has to be 1 or more")
+    return value
+
+
 @dataclass(slots=True)
 class Load:
-    """Total concurrency over time: a step function, kept as far back as the stable window.
+    """The total of the metric over time: a step function, as far back as the stable window.
 
     ``steps`` are times and the total from then on, in thousandths of a request.
     """
@@ -167,18 +269,18 @@ class Load:
             self.set(pod, 0, time)
             del self.by_pod[pod]
 
-    def average(self, window: int, now: int) -> tuple[int, int]:
-        """Thousandths times nanoseconds within the window, and how many nanoseconds it has."""
+    def average(self, buckets: Buckets, now: int) -> float:
+        """The average of these empty buckets, once they have what every second ended with."""
         if not self.steps:
-            return 0, 1
-        begin = max(now - window, self.steps[0][0])
-        end, area = now, 0
-        for time, total in reversed(self.steps):
-            area += total * max(end - max(time, begin), 0)
-            end = min(end, time)
-            if time <= begin:
-                break
-        return (area, now - begin) if now > begin else (self.total, 1)
+            return 0.0
+        steps = deque(self.steps)
+        total = steps[0][1]
+        begin = max(now - buckets.window, steps[0][0])
+        for second in range(begin // SECOND, now // SECOND + 1):
+            while steps and steps[0][0] < (second + 1) * SECOND:
+                total = steps.popleft()[1]
+            buckets.record(second * SECOND, total / 1000)
+        return buckets.average(now)
 
     def idle_for(self, now: int) -> int:
         return 0 if self.total else now - self.last_busy
@@ -199,69 +301,70 @@ class ConcurrencyAutoscaler:
     spec: ConcurrencySpec
     load: Load
     pods: dict[str, bool] = field(default_factory=dict)
-    panicking_since: int | None = None
-    panic_pods: int = 0
+    scaler: Scaler | None = None
+    initialized: bool = False
+
+    def change(self, spec: ConcurrencySpec) -> None:
+        self.spec, self.load.kept = spec, spec.stable_window
+        if self.scaler is not None:
+            self.scaler.spec = spec.rule()
 
     def recommend(self, now: int) -> Decision:
         ready = sum(self.pods.values())
-        stable = self._wanted(self.spec.stable_window, now)
-        panic = self._wanted(self.spec.panic_window, now)
-        self._panic_or_calm(panic, ready, now)
+        if self.scaler is None:
+            self.scaler = Scaler.beginning(self.spec.rule(), ready, now)
+        self.initialized = self.initialized or ready >= self.spec.initial_scale
         if self._knows_nothing():
-            wanted, by = len(self.pods), "no measurement yet"
-        elif self.panicking_since is None:
-            wanted, by = stable, "stable window"
+            wanted, by, pods, limit = len(self.pods), "no measurement yet", len(self.pods), ""
+            details: dict[str, Any] = {"stable": 0, "panic": 0}
         else:
-            self.panic_pods = max(self.panic_pods, self._within_rates(panic, ready))
-            wanted, by = max(self.panic_pods, stable), "panic window"
-        pods, limit = self._limited(wanted, ready, now)
+            answer = self._answer(self.scaler, ready, now)
+            pods, details = answer.desired, {"stable": answer.stable, "panic": answer.panic}
+            by = "panic window" if answer.panicking else "stable window"
+            wanted = max(answer.stable, answer.panic) if answer.panicking else answer.stable
+            limit = self._limit(answer, wanted)
+        pods, bound = self._bounded(pods, now)
+        limit = bound or limit
         reason = f"{by}: {wanted} pods" + (f", {limit} makes it {pods}" if limit else "")
-        details = {"stable": stable, "panic": panic, "ready": ready, "window": by, "limit": limit}
-        return Decision(pods, reason, details)
+        return Decision(pods, reason, details | {"ready": ready, "window": by, "limit": limit})
+
+    def _answer(self, scaler: Scaler, ready: int, now: int) -> Scale:
+        weighted = self.spec.metric_aggregation_algorithm is Aggregation.WEIGHTED_EXPONENTIAL
+        kind = WeightedBuckets if weighted else Buckets
+        stable = self.load.average(kind(self.spec.stable_window), now)
+        panic = self.load.average(kind(self.spec.panic_window), now)
+        return scaler.scale(stable, panic, ready, now)
+
+    def _limit(self, answer: Scale, wanted: int) -> str:
+        """What of the rule made the answer another than the windows want."""
+        if answer.desired != answer.undelayed:
+            return "scaleDownDelay"
+        if answer.undelayed != answer.within:
+            return "the panic so far"
+        if answer.within == wanted:
+            return ""
+        activation = wanted < answer.within == self.spec.activation_scale > 1
+        return "activationScale" if activation else "the rate of change"
 
     def _knows_nothing(self) -> bool:
         """Whether pods are there of which nothing was heard, and nobody waits for one."""
         unheard = self.load.by_pod.keys().isdisjoint(self.pods)
         return bool(self.pods) and unheard and not self.load.total
 
-    def _wanted(self, window: int, now: int) -> int:
-        area, span = self.load.average(window, now)
-        # Exact: the target is a float, which is a ratio of integers.
-        above, below = self.spec.target_concurrency.as_integer_ratio()
-        return -(-area * below // (span * 1000 * above))
-
-    def _panic_or_calm(self, panic: int, ready: int, now: int) -> None:
-        if panic >= self.spec.panic_threshold * max(ready, 1):
-            if self.panicking_since is None:
-                self.panic_pods = ready
-            self.panicking_since = now
-        elif (
-            self.panicking_since is not None
-            and now - self.panicking_since >= self.spec.stable_window
-        ):
-            self.panicking_since = None
-
-    def _within_rates(self, wanted: int, ready: int) -> int:
-        most = int(self.spec.max_scale_up_rate * max(ready, 1))
-        least = int(ready / self.spec.max_scale_down_rate)
-        return max(least, min(wanted, most))
-
-    def _limited(self, wanted: int, ready: int, now: int) -> tuple[int, str]:
-        """Within the rates, then within the bounds; and which of them changed it last."""
-        pods, limit = self._within_rates(wanted, ready), ""
-        if pods != wanted:
-            limit = "the rate of change"
-        least = self.spec.min_replicas
+    def _bounded(self, pods: int, now: int) -> tuple[int, str]:
+        """Within the bounds; and which of them changed it last."""
+        least, limit = self.spec.min_scale, "minScale"
+        if not self.initialized and self.spec.initial_scale > max(least, 1):
+            least, limit = self.spec.initial_scale, "initialScale"
         if least == 0:
             idle = self.load.idle_for(now)
             waited = self.spec.stable_window + self.spec.scale_to_zero_grace_period
-            least = 0 if idle >= waited or not self.pods else 1
+            least, limit = 0 if idle >= waited or not self.pods else 1, "the grace period"
         if pods < least:
-            limit = "minReplicas" if self.spec.min_replicas else "the grace period"
-            pods = least
-        if self.spec.max_replicas is not None and pods > self.spec.max_replicas:
-            pods, limit = self.spec.max_replicas, "maxReplicas"
-        return pods, limit
+            return least, limit
+        if 0 < self.spec.max_scale < pods:
+            return self.spec.max_scale, "maxScale"
+        return pods, ""
 
 
 class ConcurrencyPlugin(AutoscalerPlugin):
@@ -272,7 +375,9 @@ class ConcurrencyPlugin(AutoscalerPlugin):
         {Capability.EVENT, Capability.STAT, Capability.HORIZONTAL_RECOMMENDATION}
     )
 
-    def __init__(self) -> None:
+    def __init__(self, *, rates: bool = True) -> None:
+        """``rates``: whether requests per second are measured."""
+        self._rates = rates
         self._runs: dict[str, ConcurrencyAutoscaler] = {}
 
     def event(self, request: EventRequest) -> None:
@@ -290,7 +395,7 @@ class ConcurrencyPlugin(AutoscalerPlugin):
         run = self._run(request.partition)
         for stat in request.stat:
             known = stat.pod_name in run.pods or stat.pod_name == ROUTER
-            if known and stat.type is MetricType.CONCURRENT_REQUESTS_MILLIS:
+            if known and stat.type is _MEASURED_AS[run.spec.metric]:
                 run.load.set(stat.pod_name, _not_negative(stat), stat.time)
 
     def horizontal_recommendation(
@@ -313,9 +418,10 @@ class ConcurrencyPlugin(AutoscalerPlugin):
             del self._runs[request.partition]
             return
         spec = read_spec(autoscaler.yaml)
+        if spec.metric is Metric.RPS and not self._rates:
+            raise ConfigurationError("spec.metric: rps is not measured here: say concurrency")
         if request.type is EventType.UPDATE:
-            run = self._run(request.partition)
-            run.spec, run.load.kept = spec, spec.stable_window
+            self._run(request.partition).change(spec)
             return
         if request.partition in self._runs:
             raise ConfigurationError(f"partition {request.partition!r} has an autoscaler already")

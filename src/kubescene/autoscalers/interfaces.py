@@ -70,11 +70,12 @@ class EventType(IntEnum):
 
 
 class MetricType(IntEnum):
-    """What a stat measures. ``MEMORY_BYTES`` is ours; Skenario's plugins ignore it."""
+    """What a stat measures. Those after the second are ours; Skenario's plugins ignore them."""
 
     CPU_MILLIS = 0
     CONCURRENT_REQUESTS_MILLIS = 1
     MEMORY_BYTES = 2
+    REQUESTS_PER_SECOND_MILLIS = 3
 
 
 class Capability(IntEnum):

@@ -129,7 +129,7 @@ def builtin_autoscalers(spec: TrafficSpec) -> list[AutoscalerPlugin]:
             controller, faithful=faithful, stat_window=spec.stat_interval, resources=measured
         ),
         VerticalPlugin(updater=updater, rule=spec.update_rule.value, faithful=faithful),
-        ConcurrencyPlugin(),
+        ConcurrencyPlugin(rates=not faithful),
     ]
 
 

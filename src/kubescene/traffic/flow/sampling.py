@@ -9,6 +9,8 @@ is cut at the marks that lie in it.
 from bisect import bisect_left
 from typing import NamedTuple
 
+from kubescene.clock import SECOND
+
 
 class MetricsTimes(NamedTuple):
     """When replicas are sampled, and how long a sample takes to reach autoscalers."""
@@ -26,6 +28,8 @@ class Sample(NamedTuple):
     cpu_millis: int
     concurrent_millis: int
     held: int
+    arrived_millis: int
+    """Requests that came, a second."""
 
 
 class Meter:
@@ -57,21 +61,22 @@ class Meter:
     def sample(self, used: int) -> Sample:
         """The window up to `next_mark`, and the next mark after it."""
         now, width = self.next_mark, self.next_mark - self._at
-        held, area = self._held, 0
+        held, area, came = self._held, 0, 0
         if self._arrivals or held:
-            held, area = self._counted(now)
+            held, area, came = self._counted(now)
         work, self._used, self._held, self._at = used - self._used, used, held, now
         self.next_mark = now + self.interval
         if not width:  # the first mark may be the activation itself
-            return Sample(now, self.replica, 0, held * 1000, held)
-        return Sample(now, self.replica, work // width, area * 1000 // width, held)
+            return Sample(now, self.replica, 0, held * 1000, held, 0)
+        arrived = came * 1000 * SECOND // width
+        return Sample(now, self.replica, work // width, area * 1000 // width, held, arrived)
 
-    def _counted(self, now: int) -> tuple[int, int]:
-        """How many are there at the end of the window, and the integral over it."""
+    def _counted(self, now: int) -> tuple[int, int, int]:
+        """How many are there at the end of the window, the integral over it, how many came."""
         self._ends.sort()
         came, went = bisect_left(self._arrivals, now), bisect_left(self._ends, now)
         held = self._held + came - went
         area = sum(self._ends[:went]) - sum(self._arrivals[:came])
         area += held * now - self._held * self._at
         del self._arrivals[:came], self._ends[:went]
-        return held, area
+        return held, area, came

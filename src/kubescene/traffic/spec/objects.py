@@ -7,7 +7,7 @@ from typing import Any
 from kubescene.api.text.reading import Bounds, ReadingError
 from kubescene.api.text.yaml_text import dump_yaml, read_yaml
 from kubescene.autoscalers import Autoscaler
-from kubescene.errors import TrafficError
+from kubescene.errors import ConfigurationError, TrafficError
 from kubescene.traffic.spec.fields import AutoscalerObject
 
 _SHORT = {
@@ -29,6 +29,20 @@ def autoscaler_of(given: AutoscalerObject, index: int = 0) -> Autoscaler:
     if given.yaml and (problem := problem_of(given.yaml)):
         raise TrafficError(f"not valid YAML: {problem}", path=f"{path}.yaml")
     return Autoscaler(kind, text)
+
+
+def goes_by_rates(given: AutoscalerObject) -> bool:
+    """Whether an autoscaler of ours wants requests per second, which nobody else is told of."""
+    told = autoscaler_of(given)
+    if not told.type.startswith("concurrency."):
+        return False
+    # Imported when a run has such an object.
+    from kubescene.autoscalers.concurrency import Metric, read_spec
+
+    try:
+        return read_spec(told.yaml).metric is Metric.RPS
+    except ConfigurationError:  # whoever is told of the object says what is wrong
+        return False
 
 
 @lru_cache(maxsize=16)

@@ -19,7 +19,7 @@ from kubescene.autoscalers import (
     VerticalRecommendationResponse,
 )
 from kubescene.autoscalers.dispatcher import Partition
-from kubescene.clock import Streams
+from kubescene.clock import SECOND, Streams
 from kubescene.traffic.arrivals.arrivals import Arrivals
 from kubescene.traffic.flow.connections import LeastConnections
 from kubescene.traffic.flow.flow import Flow
@@ -30,6 +30,7 @@ from kubescene.traffic.flow.routing import RandomRouting, RoundRobin, Router, Ro
 from kubescene.traffic.flow.sampling import Sample
 from kubescene.traffic.flow.stations import Station
 from kubescene.traffic.spec.fields import Demand, TrafficSpec
+from kubescene.traffic.spec.objects import goes_by_rates
 from kubescene.traffic.world.entities import Entity, Kind, entity_name
 from kubescene.traffic.world.environment import OrderedSchedule
 from kubescene.traffic.world.in_memory_replicas import InMemoryReplicas, ReplicaTimes
@@ -47,6 +48,7 @@ from kubescene.traffic.world.worlds import (
 )
 
 CONCURRENCY, CPU = MetricType.CONCURRENT_REQUESTS_MILLIS, MetricType.CPU_MILLIS
+RATE = MetricType.REQUESTS_PER_SECOND_MILLIS
 
 
 class FixedWorld(TrafficWorld):
@@ -71,7 +73,12 @@ class FixedWorld(TrafficWorld):
         if wanted:
             lag = int(spec.metrics.lag)
             self._pipeline = MetricsPipeline(
-                self.flow, partition, self._memory, lag, self.environment.check
+                self.flow,
+                partition,
+                self._memory,
+                lag,
+                self.environment.check,
+                rates=any(map(goes_by_rates, spec.autoscalers)),
             )
         self.backend = InMemoryReplicas(
             self.environment,
@@ -284,7 +291,10 @@ def router_of(spec: TrafficSpec, streams: Streams) -> Router:
 
 
 class MetricsPipeline:
-    """From the flow of requests to the autoscalers of a run; ``lag`` is how long it takes."""
+    """From the flow of requests to the autoscalers of a run; ``lag`` is how long it takes.
+
+    With ``rates``, requests per second are told, too.
+    """
 
     def __init__(
         self,
@@ -293,14 +303,17 @@ class MetricsPipeline:
         memory: MemoryRules,
         lag: int,
         check: Callable[[], None],
+        *,
+        rates: bool = False,
     ) -> None:
         self._check = check
+        self._rates = rates
         self._flow = flow
         self._partition = partition
         self._memory = memory
         self._lag = lag
         self._samples: deque[Sample] = deque()
-        self._refused = self._refused_told = 0
+        self._refused = self._refused_told = self._refused_told_at = 0
 
     def deliver(self, now: int) -> None:
         """All samples that have come through by now."""
@@ -317,13 +330,22 @@ class MetricsPipeline:
         total = self._flow.refused
         refused, self._refused = total - self._refused, total
         if refused or self._refused_told:
-            self._partition.stat(now, (Stat(now, ROUTING_STOCK, CONCURRENCY, refused * 1000),))
-        self._refused_told = refused
+            stats: tuple[Stat, ...] = (Stat(now, ROUTING_STOCK, CONCURRENCY, refused * 1000),)
+            if self._rates:
+                rate = refused * 1000 * SECOND // max(now - self._refused_told_at, 1)
+                stats = (*stats, Stat(now, ROUTING_STOCK, RATE, rate))
+            self._partition.stat(now, stats)
+        self._refused_told, self._refused_told_at = refused, now
 
     def _stats(self, sample: Sample) -> tuple[Stat, ...]:
-        at, replica, cpu_millis, concurrent_millis, held = sample
+        at, replica, cpu_millis, concurrent_millis, held, arrived_millis = sample
         name = entity_name(Kind.REPLICA, replica)
-        stats = (Stat(at, name, CONCURRENCY, concurrent_millis), Stat(at, name, CPU, cpu_millis))
+        stats: tuple[Stat, ...] = (
+            Stat(at, name, CONCURRENCY, concurrent_millis),
+            Stat(at, name, CPU, cpu_millis),
+        )
+        if self._rates:
+            stats = (*stats, Stat(at, name, RATE, arrived_millis))
         if not self._memory.modelled:
             return stats
         return (*stats, Stat(at, name, MetricType.MEMORY_BYTES, self._memory.used(held)))
