@@ -45,8 +45,8 @@ def note(frame, event, argument):
     if event != "call" or frame.f_code is not looked:
         return
     kind, seen = frame.f_locals["obj"], frame
-    if "inspect" in frame.f_back.f_code.co_filename:
-        return  # It only reads, and keeps nothing.
+    if frame.f_back.f_code.co_filename.endswith(("inspect.py", "structs.py")):
+        return  # These only read, and keep nothing.
     while seen is not None:
         if seen.f_code.co_name == "<module>" and seen.f_globals["__name__"] == kind.__module__:
             return  # While its own module is imported, nobody else can have it.
