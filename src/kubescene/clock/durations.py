@@ -31,8 +31,8 @@ def parse_duration(text: str) -> int:
 
     Digits below a nanosecond are dropped, as Go drops them.
     """
-    length = None if text.startswith("-") else _read(text)
-    if length is None:
+    length = _read(text)
+    if length is None or text.startswith("-"):
         raise ValueError(f"{_shown(text)} is not a duration such as 90s, 5m or 1h30m")
     if length > _LONGEST:
         longest = format_duration(_LONGEST)
@@ -50,6 +50,8 @@ def parse_signed_duration(text: str) -> int:
 
 def _read(text: str) -> int | None:
     """However long, or None: signs, numbers with units, and nothing else but ``0``."""
+    if not isinstance(text, str):  # a file may hold anything
+        raise TypeError(f"a duration is a text such as 90s, not {text!r}")
     negative, start = text.startswith("-"), int(text[:1] in ("-", "+"))
     if text[start:] == "0":
         return 0
