@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 EXAMPLE := examples/01-first-scenario/scenario.yaml
 
-.PHONY: demo test test-all marks check bench lock format clean help kubectl kubernetes interop chromium
+.PHONY: demo test test-all marks check bench lock format clean help kubectl kubernetes interop chromium conformance
 
 help: ## Show the targets.
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
@@ -16,7 +16,7 @@ demo: $(VENV)/.core ## Play the first example.
 test: $(VENV)/.dev ## Run the quick tests: no programs, servers or pools; says what it left out.
 	$(BIN)/python -m pytest --quick -n 2
 
-test-all: $(VENV)/.dev kubectl kubernetes interop chromium ## Run all tests.
+test-all: $(VENV)/.dev kubectl kubernetes interop chromium conformance ## Run all tests.
 	$(BIN)/python -m pytest --strict-marks -n 2 --dist loadgroup
 
 marks: $(VENV)/.dev kubectl kubernetes interop chromium ## Find out anew which tests are quick (tests/marks.txt).
@@ -31,6 +31,9 @@ kubernetes: # Programs from outside are tested with the real ones, built once an
 
 interop: # A host and plugins in Go, for the tests of autoscaler processes.
 	@scripts/build-plugin-interop $(BIN)/python || echo "The tests with plugins in Go will be skipped."
+
+conformance: # Cases that others publish; they are not in the repository.
+	@scripts/fetch-conformance || echo "The tests of published cases that are not here will be skipped."
 
 chromium: # The report is tested in a real browser; where there is none, apt may have one.
 	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null \

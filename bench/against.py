@@ -6,8 +6,10 @@
 Machines differ and are shared; what two versions do in the same minutes can be compared. Both play
 the same scenario, each time in a new process and after a small run that loads the code, from the
 moment the nodes are ready to the finished summary, by CPU. Only what both versions have is used.
+KubeSBS is played if ``KUBESBS`` names the folder of its manifests (see `kubesbs`).
 """
 
+import importlib
 import json
 import os
 import subprocess
@@ -17,8 +19,20 @@ from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
+import claims
+import kubesbs
 import kubescene
+import volumes
 from kubescene.clock import ScenarioStep
+from kubescene.scheduler import (
+    SUCCESS,
+    CycleState,
+    FilterPlugin,
+    NodeInfo,
+    PodInfo,
+    SchedulerOptions,
+    Status,
+)
 from kubescene.testing import make_node, make_pod
 from kubescene.timeline import Instrument
 from measuring import Figures, row
@@ -46,9 +60,34 @@ CASES = {
     "mixed": Case("mixed", 1_000, 2_000),
     "spread": Case("spread", 500, 500),
     "preemption": Case("preemption", 200, 400),
+    "volumes": Case("csi", 500, 1_000),
+    "local-volumes": Case("local", 500, 500),
+    "provisioned": Case("provisioned", 500, 500),
+    "claims": Case("claims", 200, 500),
+    "plugin": Case("plugin", 500, 1_000),
+    "kubesbs": Case("kubesbs", 500, 0, 1.4),
     "large": Case("plain", 10_000, 100_000, 1.7),
 }
 """All but ``large`` are played unless others are named."""
+
+
+class FreeNodes(FilterPlugin):
+    """A user's Filter, per node."""
+
+    name = "FreeNodes"
+
+    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
+        return SUCCESS if node.free("cpu") > 0 else Status.unschedulable("nothing is free")
+
+
+def with_plugin(options: SchedulerOptions, plugin: type) -> SchedulerOptions:
+    """The options with a plugin of the user's, wherever a version has that."""
+    try:
+        adding = importlib.import_module("kubescene.scheduler.configuration.added_plugins")
+    except ImportError:
+        adding = importlib.import_module("kubescene.scheduler.adding")
+    added: SchedulerOptions = adding.with_plugin(options, plugin)
+    return added
 
 
 class NodesReady(Instrument):
@@ -91,6 +130,10 @@ def spread(pod: dict[str, Any]) -> dict[str, Any]:
 
 def scenario_of(kind: str, nodes: int, pods: int) -> kubescene.ScenarioBuilder:
     """Nodes in the first step, pods in the second."""
+    if kind in ("csi", "local", "provisioned"):
+        return volumes.scenario(kind, nodes, pods)
+    if kind == "claims":
+        return claims.scenario(nodes, pods)
     built = kubescene.ScenarioBuilder("against").step(1)
     node = make_node("node-$(INDEX)").cpu("2" if kind == "preemption" else "32").memory("256Gi")
     labels = {"kubernetes.io/hostname": "node-$(INDEX)"} if kind == "spread" else {}
@@ -117,8 +160,11 @@ def scenario_of(kind: str, nodes: int, pods: int) -> kubescene.ScenarioBuilder:
 
 def play(kind: str, nodes: int, pods: int) -> float:
     """Pods a second, by CPU."""
-    ready = NodesReady()
-    result = kubescene.run(scenario_of(kind, nodes, pods), instruments=(ready,))
+    ready, options = NodesReady(), SchedulerOptions()
+    if kind == "plugin":
+        options = with_plugin(options, FreeNodes)
+    scenario = scenario_of(kind, nodes, pods)
+    result = kubescene.run(scenario, instruments=(ready,), scheduler=options)
     assert result.ok, result.message
     placed = 0 if kind == "preemption" else pods
     assert result.summary.placements_total >= placed, result.message
@@ -127,6 +173,10 @@ def play(kind: str, nodes: int, pods: int) -> float:
 
 
 def measure(kind: str, nodes: int, pods: int) -> Figures:
+    if kind == "kubesbs":
+        kubesbs.measure(min(kubesbs.SIZES))
+        found = kubesbs.measure(nodes)
+        return {"pods_s": found["bound"] / found["cpu_s"]}
     play(kind, nodes, min(pods, FIRST_PODS))
     return {"pods_s": play(kind, nodes, pods)}
 
@@ -164,8 +214,12 @@ def main(arguments: list[str]) -> int:
     is_quick = "--quick" in arguments
     for name in names or [each for each in CASES if each != "large"]:
         case = CASES[name]
+        if case.kind == "kubesbs" and not kubesbs.FOLDER:
+            row(name, "not measured: set KUBESBS to the folder of its manifests")
+            continue
         if is_quick:
-            case = case._replace(nodes=case.nodes // 10, pods=case.pods // 10)
+            nodes = min(kubesbs.SIZES) if case.kind == "kubesbs" else case.nodes // 10
+            case = case._replace(nodes=nodes, pods=case.pods // 10)
         compare(name, case, tree, 1 if is_quick else PAIRS)
     return 0
 

@@ -357,9 +357,9 @@ def measure_memory() -> Figure:
 def run_memory() -> None:
     from kubescene.actors import Actor
     from kubescene.clock import WallClock
-    from kubescene.cluster import Cluster
+    from kubescene.cluster import ClusterWorld
 
-    cluster = Cluster(clock=WallClock())
+    cluster = ClusterWorld(clock=WallClock())
     client = cluster.client(Actor("bench"))
     client.create(make_pod("first"))
     before = resident_kb()

@@ -7,13 +7,13 @@ convert` reads them. Without it there is nothing to measure. What is measured is
 converted scenario with its results on disk; reading and converting stand beside it.
 """
 
+import importlib
 import os
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import kubescene
-from kubescene.scenario.conversion import scenario_from
-from kubescene.scenario.reading.manifests import read_manifests
 from measuring import Figures, Stopwatch, alone, peak_mb, row, start
 
 FOLDER = os.environ.get("KUBESBS", "")
@@ -21,11 +21,20 @@ SIZES = (100, 500, 1200)
 FLOOR = "3 s and 300 MB at 1,200 nodes"
 
 
+def module_of(now: str, before: str) -> Any:
+    """A module of `kubescene.scenario`, which had another name at 5eb65f18."""
+    try:
+        return importlib.import_module(f"kubescene.scenario.{now}")
+    except ImportError:
+        return importlib.import_module(f"kubescene.scenario.{before}")
+
+
 def measure(nodes: int) -> Figures:
     watch = Stopwatch()
     files = [Path(FOLDER) / f"{kind}-{nodes}.yaml.gz" for kind in ("nodes", "pods")]
+    read_manifests = module_of("reading.manifests", "manifests").read_manifests
     objects = [obj for file in files for obj in read_manifests(file)]
-    scenario = scenario_from(objects, "kubesbs").scenario
+    scenario = module_of("conversion", "converting").scenario_from(objects, "kubesbs").scenario
     scenario["spec"]["simulation"] = {"explain": "Full"}
     reading = watch.read()
     del objects

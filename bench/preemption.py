@@ -14,7 +14,7 @@ is nominated to the nodes in question.
 import time
 
 import kubescene
-from kubescene.actors import Actor, Role
+from kubescene.actors import Actor
 from kubescene.api.kinds import POD
 from kubescene.client.interfaces import ObjectRef
 from kubescene.clock import ScenarioStep
@@ -60,7 +60,7 @@ def whole(nodes: int, low: int, high: int) -> Figures:
 def nominated(count: int, pods: int) -> Figures:
     """Plain pods are placed while others, of higher priority, hold nominations elsewhere."""
     cluster = Cluster()
-    client = cluster.client(Actor("bench", Role.USER))
+    client = cluster.client(Actor("bench"))
     cluster.create(make_priority_class("high", 1_000))
     for number in range(1_000):
         cluster.create(make_node(f"node-{number}").cpu("32").memory("256Gi"))

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from kubescene.actors import Actor, Role
+from kubescene.actors import Actor, Component
 from kubescene.api.records import Record, make_record
 from kubescene.api.records.changes import Change, ChangeType
 from kubescene.api.records.traits import EVERYTHING
@@ -36,7 +36,7 @@ NODES = GroupResource("", "nodes")
 class BindingClient:
     """Accepts bindings; everything else is not needed for pods that fit."""
 
-    actor = Actor("kube-scheduler", Role.SIMULATION)
+    actor = Actor("kube-scheduler", Component.SCHEDULER, inside=True)
 
     def __init__(self) -> None:
         self.store = Store()

@@ -8,7 +8,7 @@ import signal
 
 import pytest
 
-from kubescene.cluster import Cluster
+from kubescene.cluster import ClusterWorld
 
 pytest_plugins = ["marks"]
 
@@ -31,6 +31,6 @@ def update(request: pytest.FixtureRequest) -> bool:
 
 
 @pytest.fixture
-def cluster() -> Cluster:
+def cluster() -> ClusterWorld:
     """An empty cluster; ``settle()`` runs every built-in controller and the scheduler."""
-    return Cluster()
+    return ClusterWorld()

@@ -18,7 +18,7 @@ from kubescene.autoscalers.horizontal import (
     Scale,
     ScaledPod,
 )
-from kubescene.clock.durations import SECOND
+from kubescene.durations import SECOND
 from kubescene.types import JsonObject
 
 NOW = 10**6 * SECOND

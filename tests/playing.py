@@ -1,14 +1,14 @@
 """A scenario that is about to be played in a cluster of the test's own."""
 
 from kubescene.client.verbs import AnyObject, plain
-from kubescene.cluster import Cluster
+from kubescene.cluster import ClusterWorld
 from kubescene.runs.examination import evaluation
 from kubescene.scenario import Engine
 from kubescene.scenario.resource import ScenarioResource
 from kubescene.timeline import TimelineLog, TimelineRecorder
 
 
-def begun(cluster: Cluster, scenario: AnyObject) -> Engine:
+def begun(cluster: ClusterWorld, scenario: AnyObject) -> Engine:
     """The engine before its first moment; what happens is recorded."""
     recorder = TimelineRecorder(cluster.clock, TimelineLog(), role_of=cluster.registry.role_of)
     cluster.observe(recorder)

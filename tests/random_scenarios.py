@@ -2,10 +2,14 @@
 
 `random_scenario(seed)` is the same document for the same seed, in every version. They are played to
 compare two ways of doing the same thing (plain and fast, before and after), byte for byte.
+`random_scenarios()` is the same for Hypothesis: every choice is drawn, so that a scenario that
+shows a difference shrinks to what it takes.
 """
 
 from collections.abc import Callable
 from typing import Any, TypeVar
+
+from hypothesis import strategies as st
 
 Json = dict[str, Any]
 T = TypeVar("T")
@@ -34,9 +38,32 @@ class Lot:
         return self.below(100) < percent
 
 
+class Drawn(Lot):
+    """Choices that Hypothesis makes: the first value is the simplest."""
+
+    def __init__(self, draw: st.DrawFn) -> None:
+        self._draw = draw
+
+    def below(self, count: int) -> int:
+        return self._draw(st.integers(0, count - 1))
+
+    def happens(self, percent: int) -> bool:
+        return self.below(100) >= 100 - percent
+
+
 def random_scenario(seed: int, *, pods: int = 60, nodes: int = 12) -> Json:
     """One scenario of seven steps; `pods` and `nodes` are what it has about."""
-    lot = Lot(seed)
+    return scenario_by(Lot(seed), seed, pods=pods, nodes=nodes)
+
+
+@st.composite
+def random_scenarios(draw: st.DrawFn, *, pods: int = 60, nodes: int = 12) -> Json:
+    """Scenarios whose choices Hypothesis makes."""
+    return scenario_by(Drawn(draw), draw(st.integers(0, 9)), pods=pods, nodes=nodes)
+
+
+def scenario_by(lot: Lot, seed: int, *, pods: int, nodes: int) -> Json:
+    """The scenario that a lot decides about."""
     operations: list[Json] = []
 
     def add(step: int, kind: str, body: Json) -> None:

@@ -379,6 +379,44 @@ def test_an_interrupt_says_what_was_reached(file: Path, tmp_path: Path) -> None:
     assert "Traceback" not in rest
 
 
+INTERRUPTING = """
+import signal, sys
+
+class Interrupting:
+    def find_spec(self, name, path=None, target=None):
+        if name == sys.argv[1]:
+            del sys.meta_path[0]
+            signal.raise_signal(signal.SIGINT)
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.meta_path.insert(0, Interrupting())
+from kubescene.cli import main
+main()
+"""
+
+
+@pytest.mark.parametrize("module", ["kubescene.cli.app", "typer", "kubescene.errors"])
+def test_an_interrupt_while_the_command_is_loaded_is_one_line(module: str) -> None:
+    command = [sys.executable, "-c", INTERRUPTING, module]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    told = (130, "", "kubescene: interrupted before anything began\n")
+    assert (done.returncode, done.stdout, done.stderr) == told
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("serve", "--port", "abc"), "'--port': 'abc' is not a valid whole number."),
+        (("traffic", "sweep", "f", "--jobs", "1.5"), "'--jobs': '1.5' is not a valid whole number"),
+        (("autoscaler", "check", "--call-timeout", "x", "c"), "'x' is not a valid number."),
+    ],
+)
+def test_what_is_no_number_is_told_in_words(arguments: tuple[str, ...], told: str) -> None:
+    done = kubescene(*arguments)
+    assert done.returncode == 2
+    assert told in done.stderr
+
+
 # -- what is not simulated ---------------------------------------------------------------------
 
 
@@ -532,7 +570,7 @@ def test_a_plugin_that_is_not_there_does_not_hide_other_faults(file: Path) -> No
     spec = f"spec:\n  simulation: {{schedulerConfig: {{{config}, {profile}}}}}\n"
     file.write_text(HEAD + spec + "  expectations: [{name: a, expression: 1 +}]\n")
     plugin, expression = kubescene("validate", file).stderr.splitlines()
-    assert plugin.startswith(f"{file}:5:16: spec.simulation.schedulerConfig: ")
+    assert plugin.startswith(f"{file}:5:152: spec.simulation.schedulerConfig: ")
     assert plugin.endswith('"Bogus" does not exist')
     assert expression.startswith(f"{file}:6:43: spec.expectations[0]")
 

@@ -127,20 +127,24 @@ def test_what_does_not_hold_is_shown_last_and_told_on_standard_error(file: Path)
     assert [line.rstrip() for line in shown] == [
         "Expectations: 1 of 2 hold",
         "  holds  fine",
-        "  FAILS  nobody waits: somebody does",
+        "  FAILS  nobody waits: somebody does (1 == 0)",
     ]
     quiet = kubescene("run", file, "--quiet")
     assert (quiet.returncode, quiet.stdout) == (3, "")
     line = file.read_text().splitlines().index("  - name: nobody waits") + 1
-    told = f"kubescene: {file}:{line}:5: expectation 'nobody waits' does not hold: somebody does\n"
-    assert quiet.stderr == told
+    told = "expectation 'nobody waits' does not hold: somebody does (1 == 0)\n"
+    assert quiet.stderr == f"kubescene: {file}:{line}:5: {told}"
+    assert run.stdout.splitlines()[0] == "s  1 of 2 expectations failed  Succeeded"
 
 
 def test_a_run_by_hand_ends_with_the_same_code(file: Path) -> None:
     scenario().done().expect("x", "pending.size() == 0").save(file)
     done = kubescene("run", file, "--interactive", text="end\n")
     assert done.returncode == 3
-    assert "expectation 'x' does not hold: failed expression: pending.size() == 0" in done.stdout
+    assert (
+        "expectation 'x' does not hold: failed expression: pending.size() == 0 (1 == 0)"
+        in done.stdout
+    )
 
 
 # -- JUnit XML -------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ def traffic_run(*arguments: str, cwd: Path | None = None) -> CompletedProcess[st
 def test_a_run_is_shown_and_written(tmp_path: Path) -> None:
     done = traffic_run(str(STEP), "--out", str(tmp_path / "out"))
     assert done.returncode == 0, done.stderr
-    assert "step  Succeeded" in done.stdout
+    assert "step  SLO missed" in done.stdout
     assert sorted(each.name for each in (tmp_path / "out").iterdir()) == [
         "requests.npy",
         "story.jsonl",

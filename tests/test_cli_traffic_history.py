@@ -88,7 +88,7 @@ def test_a_report_is_one_page_that_fetches_nothing(tmp_path: Path) -> None:
     page = (out / "report.html").read_text()
     assert "<script>alert" not in page
     assert "default-src &#x27;none&#x27;" in page
-    assert page.count("<svg") == 7
+    assert page.count("<svg") == 16
     assert 'href="#decision-' in page
     written = traffic("report", out, "--out", tmp_path / "again.html")
     assert written.returncode == 0, written.stderr

@@ -16,7 +16,7 @@ from kubescene.apiserver.server import Server
 from kubescene.cli.app import app
 from kubescene.cli.components import scheduler_with
 from kubescene.clock import WallClock
-from kubescene.cluster import Cluster, ClusterOptions
+from kubescene.cluster import ClusterOptions, ClusterWorld
 from kubescene.errors import ConfigurationError, KubesceneError
 from kubescene.scenario import ScenarioBuilder
 from kubescene.scheduler import CycleState, NodeInfo, PodInfo, SchedulerOptions, ScorePlugin
@@ -359,7 +359,7 @@ def test_runs_of_servers_are_compared_like_directories(served: str, runs: Path) 
 
 def test_what_a_server_was_started_with_is_compared_too(served: str, runs: Path) -> None:
     options = ClusterOptions(events=True, scheduler=scheduler_options(PACK))
-    with Server(Cluster(options, clock=WallClock()), port=0) as packing:
+    with Server(ClusterWorld(options, clock=WallClock()), port=0) as packing:
         http = Http(packing.host, packing.port)
         play(http, scenario())
         http.close()

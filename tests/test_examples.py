@@ -53,6 +53,19 @@ def test_an_example_prints_what_it_shows(scenario: Path, update: bool) -> None:
     assert found == expected.read_text(encoding="utf-8")
 
 
+def files(run: Path) -> dict[str, bytes]:
+    return {each.name: each.read_bytes() for each in run.iterdir() if each.is_file()}
+
+
+@EXAMPLES
+def test_an_example_writes_the_same_files_without_shortcuts(scenario: Path, tmp_path: Path) -> None:
+    for name, plain in (("fast", False), ("plain", True)):
+        kubescene.run(scenario, out=tmp_path / name, plain=plain)
+    written = files(tmp_path / "fast")
+    assert "timeline.jsonl" in written
+    assert files(tmp_path / "plain") == written
+
+
 def hash_of(run: Path) -> str:
     """The hash of a run's facts; the line before them names the version."""
     _, _, facts = (run / "timeline.jsonl").read_bytes().partition(b"\n")

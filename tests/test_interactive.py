@@ -47,6 +47,10 @@ def test_minor_and_major_steps_are_played_one_by_one() -> None:
     ]
 
 
+def test_the_words_of_debuggers_are_known() -> None:
+    assert talk("step", "next", "status")[1] == talk("minor", "major", "state")[1]
+
+
 def test_the_worst_case_is_added_while_it_is_paused() -> None:
     session, shown = talk("end", WORST, "end", "state", "explain worst")
     assert shown[:3] == [

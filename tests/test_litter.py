@@ -10,7 +10,7 @@ from kubescene.garbage import (
     Charge,
     Litter,
     rare_collections,
-    short_collections,
+    serving,
     uncollected,
 )
 from kubescene.scenario import ScenarioBuilder
@@ -61,7 +61,7 @@ def test_whoever_calls_the_library_keeps_the_settings_of_their_process(
     monkeypatch.setattr(Litter, "MOST", 0)
     seen: list[object] = []
     before = gc.get_threshold(), gc.isenabled()
-    with rare_collections(), uncollected(), short_collections():
+    with rare_collections(), uncollected(), serving():
         seen.append((gc.get_threshold(), gc.isenabled()))
         left: list[list[int]] = [[] for _ in range(10)]
     assert seen == [before]

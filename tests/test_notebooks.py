@@ -49,7 +49,7 @@ def test_a_notebook_runs_and_shows_something_in_every_cell(path: Path) -> None:
 def test_a_run_shows_its_steps_and_who_waits(run: kubescene.Run) -> None:
     shown = run._repr_html_()
     assert "<b>first-scenario</b> Succeeded" in shown
-    assert "9 bound, 1 waiting, 3 nodes, seed 0" in shown
+    assert "4 bound, 1 waiting, 3 nodes, seed 0" in shown
     assert "default/report-2" in shown
     assert run.result._repr_html_() == shown == run.summary._repr_html_()
 

@@ -56,7 +56,7 @@ def test_a_run_is_shown_with_its_files(data: Path) -> None:
     assert (shown["name"], shown["phase"]) == ("shop", "Succeeded")
     assert {"name": "summary.json", "bytes": shown["files"][-2]["bytes"]} in shown["files"]
     done = kubescene("runs", "show", "traffic-1", "--data-dir", data)
-    assert "files:    traffic.yaml, requests.npy, story.jsonl, summary.json" in done.stdout
+    assert "files:     traffic.yaml, requests.npy, story.jsonl, summary.json" in done.stdout
 
 
 def test_runs_are_deleted_all_or_none(data: Path) -> None:
@@ -143,5 +143,5 @@ def test_bad_input_is_no_run_and_a_failed_one_is(tmp_path: Path) -> None:
     ScenarioBuilder("failing").delete("v1", "Pod", "nobody").done().save(file)
     assert kubescene("run", file, "--data-dir", data).returncode == 1
     (found,) = Runs(data).list()
-    assert (found.name, found.phase) == ("failing", "Failed")
+    assert (found.id, found.name, found.phase) == ("scenario-1", "failing", "Failed")
     assert "nobody" in found.message

@@ -1,9 +1,9 @@
-"""Who writes. Every write carries an `Actor`, and its role decides what the write means.
+"""Who writes. Every write carries an `Actor`; what it means in a scenario is its `Role` there.
 
 A write by a *simulation* controller moves the minor step; the same write by a *presimulation*
 controller is part of settling; the *engine* plays the scenario's operations; a *user* is
-everybody outside, who may not write while a scenario runs. An actor carries the role it has when no
-scenario runs; while one does, the gate says what the actor is in it.
+everybody outside, who may not write while a scenario runs. An actor does not know its role: the
+gate does (`kubescene.api.gates`), which knows whom the scenario has called.
 """
 
 from enum import StrEnum
@@ -12,24 +12,35 @@ from msgspec import Struct
 
 
 class Role(StrEnum):
+    """What an actor is in a scenario."""
+
     ENGINE = "engine"
     SIMULATION = "simulation"
     PRESIMULATION = "presimulation"
     USER = "user"
 
 
-class Actor(Struct, frozen=True):
-    """Name and role; the field manager defaults to the name.
+class Component(StrEnum):
+    """What part of a cluster an actor is, in whatever scenario."""
 
-    ``schedules``: its writes to a pod's status are scheduling attempts, told as such.
-    ``is_kubelet``: its writes of a status are the cluster breathing, not part of the story.
-    """
+    ENGINE = "engine"
+    SCHEDULER = "scheduler"
+    """Its writes to a pod's status are scheduling attempts, told as such."""
+    KUBELET = "kubelet"
+    """Its writes of a status are the cluster breathing, not part of the story."""
+    CONTROLLER = "controller"
+    CLIENT = "client"
+    """Whoever speaks to the API: people, tools, programs of which no more is known."""
+
+
+class Actor(Struct, frozen=True):
+    """Name and kind of component; the field manager defaults to the name."""
 
     name: str
-    role: Role = Role.USER
+    component: Component = Component.CLIENT
     field_manager: str = ""
-    schedules: bool = False
-    is_kubelet: bool = False
+    inside: bool = False
+    """Whether the world itself made it; all others come from outside, whatever they are called."""
 
     @property
     def manager(self) -> str:
@@ -39,4 +50,4 @@ class Actor(Struct, frozen=True):
         return self.name
 
 
-ENGINE = Actor("scenario-engine", Role.ENGINE)
+ENGINE = Actor("scenario-engine", Component.ENGINE, inside=True)

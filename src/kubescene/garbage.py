@@ -12,11 +12,10 @@ from contextlib import contextmanager
 YOUNG_OBJECTS = 2_000
 """Between two looks of the collector in a server: about a millisecond each."""
 NEVER = 1_000_000
-MIDDLE_LOOKS = 50
-"""Looks at new objects between two looks at those that a server made lately: some ten
-milliseconds."""
-WORTH_LOOKS = 10
-"""Such looks after which it is worth to look at everything: about a million new objects."""
+WORTH_LOOKS = 500
+"""Looks at new objects after which it is worth to look at everything: about a million of them."""
+BUSY_LOOKS = 1_000
+"""The same for a server that is asked all the time, and for what came since its world was made."""
 
 
 class Litter:
@@ -26,6 +25,11 @@ class Litter:
 
     def __init__(self) -> None:
         self.facts = 0
+        self.is_served = False
+        self.unseen = 0
+        """What is put by in a server and may be garbage by now, in looks at new objects."""
+        self.world = 0
+        """What of the newer objects the world that is served has made, likewise."""
 
     def sweep(self) -> None:
         """Let go of worlds that nobody holds any more, if it is worth it."""
@@ -102,20 +106,6 @@ def rare_collections() -> Iterator[None]:
 
 
 @contextmanager
-def short_collections() -> Iterator[None]:
-    """Let the garbage collector look at new objects only, and at few at a time.
-
-    For a server: nobody can be answered while it looks. What a scenario makes stays: looking at all
-    of it again and again would take a tenth of a second each time, and find nothing.
-    """
-    if not Charge.is_taken:
-        yield
-        return
-    with thresholds(YOUNG_OBJECTS, NEVER, NEVER):
-        yield
-
-
-@contextmanager
 def thresholds(*numbers: int) -> Iterator[None]:
     before = gc.get_threshold()
     gc.set_threshold(*numbers)
@@ -127,27 +117,66 @@ def thresholds(*numbers: int) -> Iterator[None]:
 
 @contextmanager
 def serving() -> Iterator[None]:
-    """For a server: nothing but `tidy` looks at everything, which takes tenths of a second."""
+    """For a server: nobody can be answered while the collector looks, so it looks at few objects.
+
+    What a scenario makes stays while it is played, and is a cycle afterwards: it is looked at when
+    the world is given up (`end_of_world`), and everything that there is only by `tidy`.
+    """
     if not Charge.is_taken:
         yield
         return
     keep_what_exists()
-    with thresholds(YOUNG_OBJECTS, MIDDLE_LOOKS, NEVER):
-        yield
+    LITTER.is_served = True
+    try:
+        with thresholds(YOUNG_OBJECTS, NEVER, NEVER):
+            yield
+    finally:
+        LITTER.is_served = False
 
 
-def tidy() -> bool:
-    """Look at everything, if that is worth it; whether it was. For when nobody asks anything."""
-    if not Charge.is_taken or gc.get_count()[2] < WORTH_LOOKS:
+def world_is_made() -> None:
+    """What a server has made until now is its world's, and not worth a look before it ends."""
+    if LITTER.is_served:
+        LITTER.world = gc.get_count()[1]
+
+
+def end_of_world() -> None:
+    """The controllers of a world were let go: look at what was made since those before them were.
+
+    In a server only. What is left stays for long: it is put by, so that nobody looks at it again
+    when the next world ends.
+    """
+    if LITTER.is_served:
+        LITTER.unseen += gc.get_count()[1]
+        LITTER.world = 0
+        gc.collect()
+        gc.freeze()
+
+
+def tidy(*, is_busy: bool = False) -> bool:
+    """Look at everything, if that is worth it; whether it was. For when nobody asks anything.
+
+    In a server that ``is_busy`` nobody waits for that: only what is new is looked at, and seldom.
+    """
+    if not Charge.is_taken:
         return False
-    gc.unfreeze()
+    looks = gc.get_count()[1]
+    if is_busy:
+        if looks - LITTER.world >= BUSY_LOOKS:
+            gc.collect()
+            LITTER.world = 0
+        return False
+    if LITTER.unseen + looks < WORTH_LOOKS:
+        return False
     keep_what_exists()
     return True
 
 
 def keep_what_exists() -> None:
-    """What exists now will be there for long: the collector need not look at it again."""
+    """Look at everything; what is left will be there for long and is not looked at again."""
     if Charge.is_taken:
+        LITTER.unseen = LITTER.world = 0
+        gc.unfreeze()
         gc.collect()
         gc.freeze()
 

@@ -22,8 +22,6 @@ class Shortcuts:
     """The same patch of the status of alike pods or nodes: merged and validated once."""
     status_counts: bool = True
     """Counts that a controller keeps in a status: only what is new in them is looked at."""
-    bindings: bool = True
-    """Bindings of pods that need not be decoded for it."""
     pod_deletions: bool = True
     """Deletions of pods that need not be decoded for it."""
     lane: bool = True
@@ -37,6 +35,17 @@ class Shortcuts:
 
     bunches: bool = True
     """Instances of a counted create are made many at a time (`kubescene.lane.bunches`)."""
+
+    alike_operations: bool = True
+    """Operations that create pods or nodes which differ in nothing but their names are read once,
+    and the registry is told so (`kubescene.scenario.reading.alike`)."""
+
+    kubelet_reports: bool = True
+    """What the kubelet stand-in reports of a pod or a node is made once for those that are alike.
+    """
+
+    pod_readings: bool = True
+    """The scheduler reads equal specs and statuses of pods once (`scheduler.state.pods`)."""
 
     explanation_texts: bool = True
     """Scores that all pods of a class get are made text once for the lines of

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kubescene.api import quantity
-from kubescene.api.quantity import Format, Quantity, QuantityError, parse
+from kubescene.api.quantity import Quantity, QuantityError, QuantityFormat, parse
 
 UPSTREAM: dict[str, list[list[Any]]] = json.loads(
     (Path(__file__).parent / "data" / "quantities.json").read_text()
@@ -156,12 +156,12 @@ def test_sum_takes_the_format_of_its_left_side() -> None:
 
 
 def test_zero_takes_the_format_of_the_other_side() -> None:
-    assert (quantity.ZERO + parse("4Gi")).format is Format.BINARY_SI
+    assert (quantity.ZERO + parse("4Gi")).format is QuantityFormat.BINARY_SI
     assert str(quantity.ZERO - parse("4Gi")) == "-4Gi"
 
 
 def test_made_from_whole_numbers() -> None:
-    assert str(quantity.from_value(2**30, Format.BINARY_SI)) == "1Gi"
+    assert str(quantity.from_value(2**30, QuantityFormat.BINARY_SI)) == "1Gi"
     assert str(quantity.from_milli(1500)) == "1500m"
 
 

@@ -11,14 +11,15 @@ from typing import Any
 import pytest
 
 from apiserver.http import config_map, pod
-from kubescene.actors import Actor, Role
+from kubescene.actors import Actor
 from kubescene.api.records.changes import Change
 from kubescene.api.scheme import GroupResource, GroupVersionKind
+from kubescene.apiserver import engine_thread
 from kubescene.apiserver.engine_thread import EngineStoppedError, EngineThread, Nobody
 from kubescene.client import Reader
 from kubescene.clock import MINUTE, SECOND, ScaledClock, VirtualClock, WallClock
 from kubescene.clock.clocks import PacedClock
-from kubescene.cluster import Cluster
+from kubescene.cluster import ClusterWorld
 from kubescene.control import IDLE, Controller, ControllerContext, Progress, Slot
 from kubescene.controllers.reconcile import NOTHING, ObjectKey, Plan, Write
 from kubescene.controllers.runtime import ReconcilerController
@@ -31,10 +32,15 @@ USER = Actor("user")
 
 @pytest.fixture
 def engine() -> Iterator[EngineThread]:
-    running = EngineThread(Cluster(clock=WallClock()))
+    running = EngineThread(ClusterWorld(clock=WallClock()))
     running.start()
     yield running
     running.stop()
+
+
+def cluster_of(engine: EngineThread) -> ClusterWorld:
+    assert isinstance(engine.cluster, ClusterWorld)
+    return engine.cluster
 
 
 def join(engine: EngineThread, *controllers: Controller) -> None:
@@ -44,7 +50,7 @@ def join(engine: EngineThread, *controllers: Controller) -> None:
         for controller in controllers:
             slot = Slot(controller.name)
             slot.controller = controller
-            engine.cluster.slots.append(slot)
+            cluster_of(engine).slots.append(slot)
 
     engine.call(add)
 
@@ -183,7 +189,7 @@ class Flaky:
 def test_a_controller_that_fails_tries_again_later_each_time(
     clock: PacedClock, caplog: pytest.LogCaptureFixture
 ) -> None:
-    engine = EngineThread(Cluster(clock=clock), controllers=False)
+    engine = EngineThread(ClusterWorld(clock=clock), controllers=False)
     engine.start()
     flaky = Flaky()
     join(engine, flaky)
@@ -215,11 +221,11 @@ def test_a_key_whose_reconciliation_fails_is_not_lost(engine: EngineThread) -> N
         def refused(self, key: ObjectKey, write: Write, error: ApiError, reader: Reader) -> Plan:
             raise error
 
-    cluster = engine.cluster
+    cluster = cluster_of(engine)
     cluster.registrations.register(
         "unlucky", lambda context: ReconcilerController(Unlucky(), context)
     )
-    engine.call(lambda: cluster.start(["unlucky"], Role.PRESIMULATION))
+    engine.call(lambda: cluster.start(["unlucky"]))
     engine.call(lambda: cluster.create(config_map("a")))
     assert looked.get(timeout=120) == ObjectKey("", "a")
 
@@ -239,7 +245,7 @@ def test_something_that_is_due_again_and_again_does_not_hold_the_server(
 def test_scaled_time_passes_at_its_own_pace() -> None:
     """Ten minutes of a world that runs 10,000 times as fast are a moment."""
     clock = ScaledClock(10_000)
-    engine = EngineThread(Cluster(clock=clock))
+    engine = EngineThread(ClusterWorld(clock=clock))
     engine.start()
     happened = Event()
     engine.call(lambda: engine.cluster.event_queue.after(10 * MINUTE, happened.set))
@@ -250,7 +256,7 @@ def test_scaled_time_passes_at_its_own_pace() -> None:
 
 def test_virtual_time_stands_still_until_it_is_told_to_move() -> None:
     clock = VirtualClock()
-    engine = EngineThread(Cluster(clock=clock))
+    engine = EngineThread(ClusterWorld(clock=clock))
     engine.start()
     happened = Event()
     engine.call(lambda: engine.cluster.event_queue.after(MINUTE, happened.set))
@@ -289,7 +295,7 @@ class Ticker:
 
 def test_a_controller_that_fails_once_misses_no_virtual_time() -> None:
     clock = VirtualClock()
-    cluster = Cluster(clock=clock)
+    cluster = ClusterWorld(clock=clock)
     cluster.registrations.register("ticker", Ticker)
     engine = EngineThread(cluster)
     engine.start()
@@ -320,7 +326,7 @@ class Broken:
 
 def test_time_does_not_leave_a_controller_behind_that_never_works() -> None:
     clock = VirtualClock()
-    cluster = Cluster(clock=clock)
+    cluster = ClusterWorld(clock=clock)
     cluster.registrations.register("broken", Broken)
     engine = EngineThread(cluster)
     engine.start()
@@ -367,7 +373,7 @@ def test_only_one_thing_is_played_at_a_time(engine: EngineThread) -> None:
 
 
 def test_a_world_without_controllers_stays_without(caplog: pytest.LogCaptureFixture) -> None:
-    engine = EngineThread(Cluster(clock=WallClock()), controllers=False)
+    engine = EngineThread(ClusterWorld(clock=WallClock()), controllers=False)
     engine.start()
     engine.call(lambda: engine.cluster.event_queue.at(0, lambda: 1 / 0))
     assert settled(engine, lambda: "something that was due failed" in caplog.text)
@@ -411,6 +417,21 @@ def test_who_waits_for_what_was_never_begun_hears_of_the_end(engine: EngineThrea
     assert asyncio.run(wait()) == "the server is shutting down"
 
 
+@pytest.mark.parametrize(
+    ("error", "lines"), [(EngineStoppedError("the end"), 0), (ValueError("a defect"), 1)]
+)
+def test_that_the_server_stops_is_no_news_for_those_who_have_left(
+    error: Exception, lines: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What nobody asked a future for is told to the log when the future is collected."""
+
+    async def leave() -> None:
+        engine_thread._fail(asyncio.get_running_loop().create_future(), error)
+
+    asyncio.run(leave())
+    assert len(caplog.records) == lines
+
+
 def gate_opens(gate: Event) -> None:
     gate.wait()
 
@@ -423,7 +444,7 @@ def test_who_asks_for_what_ends_the_thread_hears_of_it() -> None:
         await engine.submit(end)
 
     for wait in (lambda engine: engine.call(end), lambda engine: asyncio.run(ask(engine))):
-        engine = EngineThread(Cluster(clock=WallClock()))
+        engine = EngineThread(ClusterWorld(clock=WallClock()))
         engine.start()
         with pytest.raises(RuntimeError, match="a command ended the engine with SystemExit"):
             wait(engine)
@@ -434,7 +455,7 @@ def test_a_scheduler_configuration_ends_what_a_scenario_plays_and_nothing_is_log
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """The moments of a director are dropped in silence: it has failed its scenario itself."""
-    engine = EngineThread(Cluster(clock=WallClock()), director=Holding())
+    engine = EngineThread(ClusterWorld(clock=WallClock()), director=Holding())
     engine.start()
     options = engine.cluster.own_options.scheduler
     engine.call(lambda: engine.configure_scheduler(options))
@@ -455,7 +476,7 @@ class Holding(Nobody):
 
 
 def test_a_world_whose_controllers_cannot_be_made_refuses_commands() -> None:
-    cluster = Cluster(clock=WallClock())
+    cluster = ClusterWorld(clock=WallClock())
 
     def broken(context: Any) -> Controller:
         raise RuntimeError("no such thing")
@@ -482,7 +503,7 @@ def test_what_was_refused_is_tried_again(
     engine: EngineThread, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("kubescene.apiserver.engine_thread.RETRY_EVERY", 10_000_000)
-    cluster = engine.cluster
+    cluster = cluster_of(engine)
     pods = make_replica_set("web").template(make_pod("web").priority_class("later"))
     engine.call(lambda: cluster.create(pods))
     assert settled(engine, lambda: "conditions" in cluster.get("rs", "web").get("status", {}))
@@ -492,7 +513,7 @@ def test_what_was_refused_is_tried_again(
 
 
 def test_a_wake_from_another_thread_is_heard() -> None:
-    engine = EngineThread(Cluster(clock=VirtualClock()), controllers=False)
+    engine = EngineThread(ClusterWorld(clock=VirtualClock()), controllers=False)
     engine.start()
 
     class Sleeper:
@@ -505,7 +526,7 @@ def test_a_wake_from_another_thread_is_heard() -> None:
 
     slot = Slot("sleeper", engine.cluster.alarm)
     slot.controller = Sleeper()
-    engine.call(lambda: engine.cluster.slots.append(slot))
+    engine.call(lambda: cluster_of(engine).slots.append(slot))
     Sleeper.turns.get(timeout=120)
     slot.wake()
     assert Sleeper.turns.get(timeout=120)
@@ -526,7 +547,7 @@ def test_a_controller_that_never_ends_does_not_stop_the_clock(engine: EngineThre
 
 
 def test_after_a_play_the_world_is_left_as_it_is() -> None:
-    engine = EngineThread(Cluster(clock=VirtualClock()))
+    engine = EngineThread(ClusterWorld(clock=VirtualClock()))
     engine.start()
     client = engine.cluster.client(USER)
 
@@ -553,7 +574,7 @@ NODE = {
 
 
 def test_stopping_engine_finishes_what_was_submitted() -> None:
-    engine = EngineThread(Cluster(clock=WallClock()), controllers=False)
+    engine = EngineThread(ClusterWorld(clock=WallClock()), controllers=False)
     done: list[int] = []
     for number in range(10):
         engine.post(partial(done.append, number))
@@ -563,7 +584,7 @@ def test_stopping_engine_finishes_what_was_submitted() -> None:
 
 
 def test_stopped_engine_takes_nothing_more() -> None:
-    engine = EngineThread(Cluster(clock=WallClock()), controllers=False)
+    engine = EngineThread(ClusterWorld(clock=WallClock()), controllers=False)
     engine.start()
     engine.stop()
     with pytest.raises(EngineStoppedError):

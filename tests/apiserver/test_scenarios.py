@@ -10,7 +10,7 @@ from apiserver.http import CONFIG_MAPS, PODS, Http, Reply, config_map, pod
 from apiserver.scenarios import SCENARIOS, add, changes, create, get, play, status, wait
 from kubescene.apiserver.server import Server
 from kubescene.clock import VirtualClock, WallClock, parse_time
-from kubescene.cluster import Cluster
+from kubescene.cluster import ClusterWorld
 from kubescene.scenario import ScenarioBuilder
 from kubescene.testing import make_node, make_pod
 from kubescene.timeline.views import KepTimeline
@@ -240,7 +240,7 @@ def test_scenarios_play_in_the_order_of_their_creation(live: Http) -> None:
 
 
 def test_a_scenario_found_under_way_at_the_start_has_failed() -> None:
-    cluster = Cluster(clock=WallClock(), server_clock=WallClock())
+    cluster = ClusterWorld(clock=WallClock(), server_clock=WallClock())
     for name, phase in (("run", "Running"), ("pause", "Paused"), ("over", "Succeeded")):
         document = simple(name).build() | {"status": {"phase": phase}}
         cluster.load({"kind": "List", "items": [document]})
@@ -264,7 +264,7 @@ def test_a_server_killed_in_the_middle_leaves_a_failed_scenario(live: Http) -> N
             if found.get("stepStatus", {}).get("phase") == "ControllerPaused":
                 break
         world = live.get("/simulator/v1/export").body
-    cluster = Cluster(clock=WallClock(), server_clock=WallClock())
+    cluster = ClusterWorld(clock=WallClock(), server_clock=WallClock())
     cluster.load(world)
     with Server(cluster, port=0) as server:
         http = Http(server.host, server.port)
@@ -279,11 +279,29 @@ def test_an_imported_scenario_that_was_under_way_has_failed(live: Http) -> None:
     timeline = {"1": [{"id": "a", "step": {"major": 1, "minor": 0}}]}
     result = {"simulatorVersion": "0", "timeline": timeline}
     document = simple("old").build()
-    document |= {"status": {"phase": "Running", "scenarioResult": result}}
+    step = {
+        "step": {"major": 3, "minor": 7},
+        "current": "3.7",
+        "phase": "ControllerPaused",
+        "runningSimulationController": "kube-scheduler",
+    }
+    document |= {"status": {"phase": "Running", "stepStatus": step, "scenarioResult": result}}
     live.post("/simulator/v1/import", {"kind": "List", "items": [document]})
     found = wait(live, "old", "Failed")
     assert found["message"] == RESTARTED
     assert found["scenarioResult"]["timeline"] == timeline
+    assert found["stepStatus"] == step
+
+
+def test_an_imported_scenario_does_not_wipe_what_it_came_with(live: Http) -> None:
+    world = {"kind": "List", "items": [config_map("theirs"), simple("waits").done().build()]}
+    assert live.post("/simulator/v1/import", world).status == 200
+    assert wait(live, "waits", "Failed")["message"].startswith("it came with other objects")
+    assert "theirs" in names(live, CONFIG_MAPS)
+    system = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kube-system"}}
+    alone = {"kind": "List", "items": [system, simple("alone").done().build()]}
+    assert live.post("/simulator/v1/import", alone).status == 200
+    assert wait(live, "alone", "Succeeded")["phase"] == "Succeeded"
 
 
 def test_an_import_does_not_replace_the_scenario_that_is_under_way(live: Http) -> None:
@@ -623,7 +641,7 @@ def test_a_reset_brings_the_definition_back(live: Http) -> None:
 
 @pytest.mark.parametrize("clock", [WallClock(), VirtualClock(7 * 10**9)], ids=["wall", "virtual"])
 def test_a_scenario_is_played_on_virtual_time(clock: WallClock | VirtualClock) -> None:
-    with Server(Cluster(clock=clock), port=0) as server:
+    with Server(ClusterWorld(clock=clock), port=0) as server:
         http = Http(server.host, server.port)
         scenario = simple().settings(kubelet={"startDelay": "10m"}).advance("2h").done()
         found = play(http, scenario)
@@ -637,7 +655,7 @@ def test_a_scenario_is_played_on_virtual_time(clock: WallClock | VirtualClock) -
 
 
 def test_time_cannot_be_told_to_move_while_a_scenario_is_paused() -> None:
-    with Server(Cluster(clock=VirtualClock()), port=0) as server:
+    with Server(ClusterWorld(clock=VirtualClock()), port=0) as server:
         http = Http(server.host, server.port)
         play(http, simple())
         refused = http.post("/simulator/v1/advance", {"duration": "1m"})

@@ -17,9 +17,11 @@ def test_outcomes_are_in_status_summary_and_timeline(http: Http) -> None:
     expecting = scenario().done().expect("placed", "pending.size() == 0", "somebody waits")
     found = play(http, expecting)
     told = {"name": "placed", "expression": "pending.size() == 0", "holds": False}
-    assert found["expectations"] == [{**told, "message": "somebody waits"}]
+    assert found["expectations"] == [{**told, "message": "somebody waits", "seen": "1 == 0"}]
     summary = http.get(f"{PAGES}/s/summary").json
-    assert summary["expectations"] == [{**told, "message": "somebody waits", "error": ""}]
+    assert summary["expectations"] == [
+        {**told, "message": "somebody waits", "error": "", "seen": "1 == 0"}
+    ]
     lines = http.get(f"{PAGES}/s/timeline").body.splitlines()
     assert b'"fact":"ExpectationsEvaluated"' in lines[-2]
 

@@ -8,7 +8,7 @@ from apiserver.http import Http, pod
 from apiserver.scenarios import create, get, play, wait
 from kubescene.apiserver.server import Server
 from kubescene.clock import WallClock
-from kubescene.cluster import Cluster, ClusterOptions
+from kubescene.cluster import ClusterOptions, ClusterWorld
 from kubescene.scenario import ScenarioBuilder
 from kubescene.scheduler.configuration import read_configuration
 from kubescene.testing.builders import make_node, make_pod
@@ -28,7 +28,7 @@ def fake() -> Iterator[FakeExtender]:
 
 @pytest.fixture
 def server() -> Iterator[Server]:
-    cluster = Cluster(ClusterOptions(events=True), clock=WallClock())
+    cluster = ClusterWorld(ClusterOptions(events=True), clock=WallClock())
     with Server(cluster, port=0, allow_extenders=True) as server:
         yield server
 
@@ -117,7 +117,9 @@ def test_a_scenario_may_not_bring_an_extender_otherwise(fake: FakeExtender) -> N
 def test_what_the_server_was_started_with_may_be_posted_again(fake: FakeExtender) -> None:
     extender = {"urlPrefix": fake.url("good"), "filterVerb": "filter", "nodeCacheCapable": True}
     scheduler = read_configuration({**HEADER, "extenders": [extender]})
-    with Server(Cluster(ClusterOptions(scheduler=scheduler), clock=WallClock()), port=0) as server:
+    with Server(
+        ClusterWorld(ClusterOptions(scheduler=scheduler), clock=WallClock()), port=0
+    ) as server:
         http = connected(server)
         in_force = http.get(PATH).json
         assert http.post(PATH, {**in_force, "podMaxBackoffSeconds": 20}).status == 202

@@ -16,7 +16,7 @@ from apiserver.http import CONFIG_MAPS, Http, config_map
 from kubescene.apiserver.server import Server
 from kubescene.cli.kubeconfig import kubeconfig
 from kubescene.cli.serve import check_host, serve
-from kubescene.client.http.served_kubeconfigs import make_kubeconfig
+from kubescene.client.http.kubeconfigs import make_kubeconfig
 from kubescene.errors import ConfigurationError
 
 

@@ -12,7 +12,7 @@ from kubescene.apiserver.app import ApiServer
 from kubescene.apiserver.requests import Request
 from kubescene.apiserver.responses import Response, text_response
 from kubescene.apiserver.server import Server
-from kubescene.apiserver.table import ANY, Route, Table, reading, takes
+from kubescene.apiserver.table import ANY, Route, RouteTable, reading, takes
 from kubescene.errors import ApiError
 from stopping import Retire
 
@@ -27,8 +27,8 @@ async def answer(request: Request) -> Response:
 
 
 @pytest.fixture
-def table() -> Table:
-    made = Table(lambda path: None)
+def table() -> RouteTable:
+    made = RouteTable(lambda path: None)
     made.add(*reading("/", answer), *reading("/version", answer), slash=True)
     made.add(Route("GET", "/runs/{id:int}", answer), Route("POST", "/runs/{id:int}", answer))
     made.add(Route("GET", "/s/{name}/x", answer), Route(ANY, "/all/{rest...}", answer))
@@ -50,7 +50,7 @@ def table() -> Table:
     ],
 )
 def test_a_path_finds_its_row(
-    table: Table, path: str, pattern: str, params: dict[str, str]
+    table: RouteTable, path: str, pattern: str, params: dict[str, str]
 ) -> None:
     request = asked(path)
     entry = table.find(request)
@@ -72,7 +72,7 @@ def test_a_path_finds_its_row(
         "/versions",
     ],
 )
-def test_a_path_that_no_row_has_finds_none(table: Table, path: str) -> None:
+def test_a_path_that_no_row_has_finds_none(table: RouteTable, path: str) -> None:
     assert table.find(asked(path)) is None
 
 
@@ -84,7 +84,7 @@ def test_a_path_that_no_row_has_finds_none(table: Table, path: str) -> None:
     ],
 )
 def test_another_method_is_refused_in_the_words_of_the_rows(
-    table: Table, path: str, method: str, told: str
+    table: RouteTable, path: str, method: str, told: str
 ) -> None:
     request = asked(path, method)
     entry = table.find(request)
@@ -94,7 +94,7 @@ def test_another_method_is_refused_in_the_words_of_the_rows(
     assert refused.value.code == 405
 
 
-def test_a_row_stands_in_the_table_once(table: Table) -> None:
+def test_a_row_stands_in_the_table_once(table: RouteTable) -> None:
     with pytest.raises(ValueError, match="PUT /reset is in the table already"):
         table.add(Route("PUT", "/reset", answer))
 

@@ -24,12 +24,12 @@ from kubescene.api.scheme import GroupVersionKind, ResourceType
 from kubescene.apiserver import bodies
 from kubescene.apiserver.engine_thread import EngineStoppedError, EngineThread
 from kubescene.apiserver.kubernetes import watches as streaming
-from kubescene.apiserver.kubernetes.discovery import Discovery
+from kubescene.apiserver.kubernetes.discovery import DiscoveryDocuments
 from kubescene.apiserver.kubernetes.field_validation import FieldValidation
 from kubescene.apiserver.server import Server
 from kubescene.client.interfaces import ObjectRef
 from kubescene.clock import WallClock
-from kubescene.cluster import Cluster
+from kubescene.cluster import ClusterWorld
 from stopping import Retire
 
 CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")
@@ -324,7 +324,7 @@ class TestReading:
 
     def test_discovery_stands_while_kinds_come_and_go(self) -> None:
         scheme, done = builtin_scheme(), Event()
-        discovery = Discovery(scheme)
+        discovery = DiscoveryDocuments(scheme)
         gvk = GroupVersionKind("example.com", "v1", "Widget")
         widget = ResourceType(gvk, "widgets", namespaced=True, custom=True)
 
@@ -405,7 +405,7 @@ class TestLeaving:
     def test_callers_are_answered_however_close_the_end_is(self) -> None:
         with restless():
             for _ in range(15):
-                engine = EngineThread(Cluster(clock=WallClock()), controllers=False)
+                engine = EngineThread(ClusterWorld(clock=WallClock()), controllers=False)
                 engine.start()
                 with threads(*[partial(call_until_the_end, engine)] * 4):
                     engine.stop()

@@ -22,7 +22,7 @@ from kubescene.autoscalers import (
     VerticalRecommendationResponse,
 )
 from kubescene.autoscalers.dispatcher import Dispatcher, Partition
-from kubescene.autoscalers.loading import load_autoscaler
+from kubescene.autoscalers.references import load_autoscaler
 from kubescene.errors import AutoscalerError, ConfigurationError
 
 STAT = Stat(5, "replica-1", MetricType.CPU_MILLIS, 500)

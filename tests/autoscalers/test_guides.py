@@ -2,10 +2,12 @@
 
 import contextlib
 import io
+import json
 import re
 from pathlib import Path
 from typing import Any
 
+from commands import kubescene
 from kubescene.autoscalers.concurrency import ConcurrencySpec, read_spec
 
 GUIDES = Path(__file__).parent.parent.parent / "docs/guides"
@@ -40,5 +42,18 @@ def test_the_sample_plugin_answers_what_its_guide_says() -> None:
 
 
 def test_the_concurrency_autoscaler_of_the_guide_is_read() -> None:
-    [text] = blocks(GUIDES / "autoscaler-plugins.md", "yaml")
+    _, text = blocks(GUIDES / "autoscaler-plugins.md", "yaml")
     assert read_spec(text) == ConcurrencySpec(target=10, max_scale=20)
+
+
+def test_the_sample_plugin_scales_the_run_of_its_guide(tmp_path: Path) -> None:
+    page = GUIDES / "autoscaler-plugins.md"
+    code, *_ = blocks(page, "python")
+    scenario, _ = blocks(page, "yaml")
+    (tmp_path / "my_module.py").write_text(code)
+    (tmp_path / "run.yaml").write_text(scenario)
+    command, *_ = re.findall(r"^\$ kubescene (traffic run .*)$", page.read_text(), re.M)
+    done = kubescene(*command.split(), "--json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["summary"]["requests"] == 500
+    assert "and one more" in kubescene(*command.split(), cwd=tmp_path).stdout

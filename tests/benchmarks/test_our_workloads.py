@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from kubescene.benchmarks import Workload, load_workloads, replay
-from kubescene.benchmarks.operations import OpCode, Operation
-from kubescene.benchmarks.reporting import THRESHOLDS
+from kubescene.benchmarks.operations import OpCode, WorkloadOperation
+from kubescene.benchmarks.reports import THRESHOLDS
 
 FILES = sorted((Path(__file__).parents[2] / "bench/scheduler-perf").glob("*.yaml"))
 ALL = [each for file in FILES for each in load_workloads(file)]
@@ -21,7 +21,7 @@ def smallest() -> list[Workload]:
     return [*first.values()]
 
 
-def shrunk(operation: Operation) -> Operation:
+def shrunk(operation: WorkloadOperation) -> WorkloadOperation:
     count = operation.get("count")
     fields = dict(operation.fields)
     # All classes are needed: pods ask for devices of each of them.

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from kubescene.benchmarks.templates import Template
+from kubescene.benchmarks.templates import ObjectTemplate
 from kubescene.errors import WorkloadError
 
 
@@ -26,12 +26,12 @@ from kubescene.errors import WorkloadError
     ],
 )
 def test_actions_are_filled_in(action: str, shown: float) -> None:
-    filled = Template("a: {{" + action + "}}", "t.yaml").fill(7, 20)
+    filled = ObjectTemplate("a: {{" + action + "}}", "t.yaml").fill(7, 20)
     assert filled == {"a": shown}
 
 
 def test_blanks_around_an_action_may_be_trimmed() -> None:
-    assert Template("a: x-{{- .Index -}}-y", "t.yaml").fill(3) == {"a": "x-3-y"}
+    assert ObjectTemplate("a: x-{{- .Index -}}-y", "t.yaml").fill(3) == {"a": "x-3-y"}
 
 
 @pytest.mark.parametrize(
@@ -50,10 +50,10 @@ def test_blanks_around_an_action_may_be_trimmed() -> None:
 )
 def test_what_is_not_understood_is_an_error_that_names_the_file(text: str, message: str) -> None:
     with pytest.raises(WorkloadError, match=r"t\.yaml") as caught:
-        Template(text, "t.yaml").fill()
+        ObjectTemplate(text, "t.yaml").fill()
     assert message in str(caught.value)
 
 
 def test_a_template_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(WorkloadError, match=r"gone\.yaml cannot be read"):
-        Template.load(tmp_path / "gone.yaml")
+        ObjectTemplate.load(tmp_path / "gone.yaml")

@@ -2,7 +2,8 @@
 
 import pytest
 
-from kubescene.cel import DYN, CostExceededError, compile_expression
+from kubescene.cel import DYN, INT, CostExceededError, compile_expression, list_of
+from kubescene.cel.programs import worst_cost
 
 NAMES = {"n": DYN, "r": DYN, "s": DYN}
 VALUES = {"n": 7, "r": [1, 2, 3], "s": "x" * 95}
@@ -32,7 +33,7 @@ def cost_of(expression: str) -> int:
         ("n == 1 && n == 2", 2),
         ("n > 1 ? n : 1", 3),
         ("[1, 2]", 10),
-        ("{'a': 1}['a']", 31),
+        ("{'a': n}['a']", 33),
         ("{'a': 1}", 30),
         ("r[0]", 2),
         ("1 in r", 4),
@@ -77,3 +78,21 @@ def test_loops_within_loops_cost_what_they_cost_in_the_real_thing() -> None:
 def test_pairs_of_elements_are_paid_before_they_are_looked_at(expression: str) -> None:
     with pytest.raises(CostExceededError):
         compile_expression(expression, {}).evaluate({})
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "r.all(i, v, v > 0)",
+        "r.exists(i, v, v < 0)",
+        "r.existsOne(i, v, v == 1)",
+        "r.transformList(i, v, v)",
+        "r.transformMap(i, v, v)",
+        "r.transformMapEntry(i, v, {v: i})",
+    ],
+)
+def test_a_loop_of_two_variables_is_paid_for_and_estimated(expression: str) -> None:
+    names = {"r": list_of(INT)}
+    program = compile_expression(expression, names)
+    worst = worst_cost(program, names, lambda path: 3 if path == ("r",) else None)
+    assert 3 * 3 < cost_of(expression) <= worst < 300

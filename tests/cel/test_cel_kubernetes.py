@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from kubescene.cel import EvaluationError, compile_expression
+from kubescene.cel import EvaluationError, Program, compile_expression
+from kubescene.cel.device_selectors import DEVICE, compiled, is_too_complex
 
 
 def value(expression: str) -> Any:
@@ -73,10 +74,51 @@ def test_values(expression: str, expected: object) -> None:
         ("[].min()", "min called on empty list"),
         ("'abc'.substring(2, 1)", "invalid substring range. start: 2, end: 1"),
         ("ip('300.0.0.1')", 'IP Address "300.0.0.1" parse error'),
-        ("'%d'.format(['a'])", "could not parse formatting clause"),
+        ("'%d'.format(['a'])", "error during formatting: decimal clause"),
     ],
 )
 def test_values_that_do_not_exist(expression: str, message: str) -> None:
     with pytest.raises(EvaluationError) as error:
         value(expression)
     assert str(error.value).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("expression", "problem"),
+    [
+        ("[1, 2.0] == []", "1:5: expected type 'int' but found 'double'"),
+        ("1 in [1, null]", "1:10: expected type 'int' but found 'null'"),
+        ("[dyn(1), 2] == []", "1:10: expected type 'dyn' but found 'int'"),
+        ("{'a': 1, 'b': 'c'} == {}", "1:15: expected type 'int' but found 'string'"),
+        ("{1: 'a', true: 'b'} == {}", "1:10: expected type 'int' but found 'bool'"),
+        ("[1, 2].map(x, [x, 'a']).size() == 2", "1:19: expected type 'int' but found 'string'"),
+        ("'%d'.format([1]) == [1, 'a'][1]", "1:25: expected type 'int' but found 'string'"),
+        (
+            "device.driver in [device.attributes['a'].b, 'x']",
+            "1:45: expected type 'any' but found 'string'",
+        ),
+    ],
+)
+def test_selectors_do_not_mix_types(expression: str, problem: str) -> None:
+    said = compiled(expression)
+    assert isinstance(said, str)
+    assert f"ERROR: <input>:{problem}\n" in said
+    # Expectations may: what they are about has types that are known only when it is there.
+    compile_expression(expression, {"device": DEVICE})
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "'%d %s'.format([1, 'a']) == ''",
+        "'%s'.format([[1, 'a', {'a': 1, 'b': ['c', 2]}]]) == ''",
+        "[[], [1]] == []",
+        "[optional.none(), optional.of(1)].size() == 2",
+        "[1, ?optional.of(2)] == []",
+        "{'a': [1], 'b': []} == {}",
+    ],
+)
+def test_what_is_formatted_or_of_one_type_is_taken(expression: str) -> None:
+    program = compiled(expression)
+    assert isinstance(program, Program)
+    assert not is_too_complex(program)

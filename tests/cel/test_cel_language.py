@@ -1,6 +1,7 @@
 """The language: what expressions are worth, in tables after those of the CEL specification."""
 
 import math
+import re
 from contextlib import suppress
 from typing import Any
 
@@ -258,3 +259,53 @@ def test_work_is_limited_and_nothing_absorbs_that() -> None:
 def test_deep_nesting_is_refused_not_fatal() -> None:
     with pytest.raises(CompileError, match="recursion limit"):
         compile_expression("(" * 5000 + "1" + ")" * 5000, NAMES)
+
+
+# -- macros of two variables: an index and its element, or a key and its value ------------------
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("items.all(i, v, v == i + 1)", True),
+        ("items.exists(i, v, i == 2 && v == 3)", True),
+        ("labels.exists(k, v, k == 'app' && v == 'front')", False),
+        ("labels.existsOne(k, v, v.startsWith('f'))", True),
+        ("items.exists_one(i, v, i == 1 || v == 3)", False),
+        ("items.exists(i, v, 1 / (v - 1) == 1)", True),
+        ("items.transformList(i, v, i * 10 + v)", [1, 12, 23]),
+        ("labels.transformList(k, v, k != 'app', k + '=' + v)", ["tier=front"]),
+        ("labels.transformMap(k, v, v.size())", {"app": 3, "tier": 5}),
+        ("items.transformMap(i, v, i > 0, v)", {1: 2, 2: 3}),
+        ("{true: 1, 1: 2}.transformMap(k, v, v * 2)[true]", 2),
+        ("labels.transformMapEntry(k, v, {v: k})", {"web": "app", "front": "tier"}),
+        ("items.transformMapEntry(i, v, v > 1, {v: i})", {2: 1, 3: 2}),
+        ("items.all(i, v, items.exists(j, w, i == j && v == w))", True),
+        ("x.all(k, v, k == 'a' && v.b == 3)", True),
+    ],
+)
+def test_macros_of_two_variables(expression: str, expected: object) -> None:
+    assert value(expression) == expected
+
+
+@pytest.mark.parametrize(
+    ("expression", "problem"),
+    [
+        ("items.all(i, i, true)", "duplicate variable name: i"),
+        ("items.all(i, v.a, true)", "argument must be a simple name"),
+        ("items.all(i, v, v)", "expected type 'bool' but found 'int'"),
+        ("items.all(i, v, i == 'a')", "no matching overload for '_==_'"),
+        ("labels.transformMapEntry(k, v, k)", "no matching overload for 'cel.@mapInsert'"),
+        ("n.all(i, v, true)", "cannot be range of a comprehension"),
+    ],
+)
+def test_macros_of_two_variables_that_do_not_compile(expression: str, problem: str) -> None:
+    with pytest.raises(CompileError, match=re.escape(problem)):
+        value(expression)
+
+
+def test_an_entry_is_made_once() -> None:
+    with pytest.raises(EvaluationError, match="key 1 already exists"):
+        value("items.transformMapEntry(i, v, {1: v})")
+    with pytest.raises(EvaluationError, match="no such overload"):
+        value("items.transformMapEntry(i, v, dyn(v))")

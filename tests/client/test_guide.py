@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from client.worlds import HttpWorld
-from kubescene.client.http.served_kubeconfigs import make_kubeconfig
+from kubescene.client.http.kubeconfigs import make_kubeconfig
 
 GUIDE = Path(__file__).parents[2] / "docs/guides/http-client.md"
 

@@ -22,7 +22,6 @@ from client.scripted import (
     watch,
 )
 from client.worlds import HttpWorld, pump_until
-from kubescene import Cluster
 from kubescene.actors import Actor
 from kubescene.api.options import NO_OPTIONS, DeleteOptions, OperationOrigin, WriteOptions
 from kubescene.api.records.changes import Change
@@ -31,6 +30,7 @@ from kubescene.apiserver.server import Server
 from kubescene.client import ObjectRef
 from kubescene.client.http import Endpoint, HttpClient, streams
 from kubescene.clock import SECOND
+from kubescene.cluster import ClusterWorld
 from kubescene.errors import (
     ApiError,
     ConfigurationError,
@@ -143,7 +143,7 @@ def test_a_server_with_another_history_is_noticed(served: HttpWorld) -> None:
     for number in range(9):
         user.create(plain(f"old-{number}"))
     pump_until(watching, lambda: len(heard) == 9)
-    restarted(served, Cluster())
+    restarted(served, ClusterWorld())
     assert served.client("user").create(plain("new")).revision < heard[-1].revision
     pump_until(watching, lambda: len(heard) == 19)
     assert heard.told[9:] == [*(f"DELETED old-{n}" for n in range(9)), "ADDED new"]
@@ -397,7 +397,7 @@ def test_a_pod_that_was_deleted_at_once_is_waited_for(
 def test_a_kind_that_discovery_shows_late_is_followed(
     scripted: ScriptedServer, client: HttpClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kubescene.client.http.following.DISCOVERY_RETRY", 1_000_000)
+    monkeypatch.setattr("kubescene.client.http.watches.DISCOVERY_RETRY", 1_000_000)
     group, verbs = "apiextensions.k8s.io", ["list", "watch"]
     crds = {"name": "customresourcedefinitions", "kind": "CustomResourceDefinition"}
     gadgets = {"name": "gadgets", "kind": "Gadget", "namespaced": True, "verbs": verbs}

@@ -17,7 +17,7 @@ from kubescene.actors import Actor
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.client import ObjectRef
 from kubescene.client.http import HttpClient, read_kubeconfig
-from kubescene.client.http.served_kubeconfigs import make_kubeconfig
+from kubescene.client.http.kubeconfigs import make_kubeconfig
 from kubescene.errors import ConfigurationError, UnreachableError
 
 CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")

@@ -5,8 +5,8 @@ import pytest
 from kubescene.client.http.wire import (
     MAX_HEAD,
     MalformedResponseError,
-    Request,
     ResponseParser,
+    WireRequest,
 )
 
 CHUNKED = (
@@ -95,12 +95,12 @@ def test_what_is_no_response_is_refused(data: bytes) -> None:
 
 
 def test_a_request_says_how_long_its_body_is() -> None:
-    encoded = Request("POST", "/a?b=c", b"{}", "application/json").encode({"Host": "h"})
+    encoded = WireRequest("POST", "/a?b=c", b"{}", "application/json").encode({"Host": "h"})
     assert encoded == (
         b"POST /a?b=c HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\n"
         b"Content-Length: 2\r\n\r\n{}"
     )
-    assert b"Length" not in Request("GET", "/").encode({})
+    assert b"Length" not in WireRequest("GET", "/").encode({})
 
 
 def test_what_came_before_an_error_is_not_lost() -> None:

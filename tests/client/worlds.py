@@ -3,12 +3,12 @@
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
-from kubescene import Cluster
 from kubescene.actors import Actor
 from kubescene.apiserver.server import Server
 from kubescene.client import Client, DirectClient
 from kubescene.client.http import HttpClient
 from kubescene.clock import WallClock
+from kubescene.cluster import ClusterWorld as ServedCluster
 
 PATIENCE_S = 120.0
 
@@ -19,7 +19,7 @@ class World(Protocol):
     """A cluster, and clients of it."""
 
     @property
-    def cluster(self) -> Cluster: ...
+    def cluster(self) -> ServedCluster: ...
 
     def client(self, name: str = "tester", wake: Callable[[], None] | None = None) -> Client: ...
 
@@ -36,7 +36,7 @@ class DirectWorld:
     """Embedded: what is written is heard at once."""
 
     def __init__(self) -> None:
-        self.cluster = Cluster(clock=WallClock())
+        self.cluster = ServedCluster(clock=WallClock())
         # As every API server does.
         self.cluster.registry.track_fields = True
 
@@ -60,7 +60,7 @@ class HttpWorld:
         self._clients: list[HttpClient] = []
 
     @property
-    def cluster(self) -> Cluster:
+    def cluster(self) -> ServedCluster:
         return self.server.cluster
 
     def client(

@@ -20,7 +20,7 @@ from kubescene.clock import (
     parse_duration,
     parse_time,
 )
-from kubescene.clock.durations import parse_signed_duration
+from kubescene.durations import parse_signed_duration
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 INSTANTS = st.datetimes(timezones=st.just(UTC))

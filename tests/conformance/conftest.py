@@ -13,7 +13,7 @@ import yaml
 from conformance.kubectl import MISSING, Kubectl, find_kubectls
 from kubescene.actors import Actor
 from kubescene.apiserver.server import Server
-from kubescene.client.http.served_kubeconfigs import make_kubeconfig
+from kubescene.client.http.kubeconfigs import make_kubeconfig
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -9,7 +9,7 @@ import yaml
 
 from conformance.kubectl import Kubectl
 from kubescene.apiserver.server import Server
-from kubescene.client.http.served_kubeconfigs import make_kubeconfig
+from kubescene.client.http.kubeconfigs import make_kubeconfig
 
 POD = """
 apiVersion: v1
@@ -18,6 +18,12 @@ metadata: {name: web, labels: {app: web}}
 spec:
   containers:
   - {name: main, image: nginx, resources: {requests: {cpu: 100m}}}
+"""
+BINDING = """
+apiVersion: v1
+kind: Binding
+metadata: {name: web}
+target: {apiVersion: v1, kind: Node, name: node-2}
 """
 CONFIG = """
 apiVersion: v1
@@ -108,6 +114,19 @@ def test_everyday_work(any_kubectl: Kubectl) -> None:
     assert "node/node-1 cordoned" in kubectl("cordon", "node-1")
     assert 'pod "web"' in kubectl("delete", "pod", "web")
     assert "No resources found" in kubectl("get", "pods")
+
+
+def test_bind_a_pod_by_hand(any_kubectl: Kubectl) -> None:
+    """A Binding cannot be patched, so kubectl looks for its fields in OpenAPI v2."""
+    kubectl = any_kubectl
+    by_hand = POD.replace("spec:", "spec:\n  schedulerName: nobody")
+    assert kubectl("create", "-f", "-", stdin=by_hand) == "pod/web created\n"
+    wrong = BINDING.replace("target:", "aim:")
+    refused = kubectl("create", "-f", "-", stdin=wrong, fails=True)
+    assert 'unknown field "aim" in io.k8s.api.core.v1.Binding' in refused
+    kubectl("create", "-f", "-", stdin=BINDING)
+    kubectl("wait", "--for=condition=Ready", "pod/web", "--timeout=100s")
+    assert kubectl("get", "pod", "web", "-o", "jsonpath={.spec.nodeName}") == "node-2"
 
 
 class TestGet:
@@ -493,6 +512,8 @@ class TestCustomResources:
         assert "scaled" in kubectl("scale", "ct/nightly", "--replicas=3")
         assert kubectl.json("get", "ct", "nightly")["spec"]["replicas"] == 3
         assert "When it runs." in kubectl("explain", "crontab.spec.schedule")
+        explain_v2 = ("explain", "--output=plaintext-openapiv2")
+        assert "When it runs." in kubectl(*explain_v2, "crontab.spec.schedule")
         kubectl("delete", "crd", "crontabs.stable.example.com")
         gone = kubectl("get", "crontabs", fails=True)
         assert "resource type" in gone or "could not find the requested resource" in gone

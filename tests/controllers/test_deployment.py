@@ -5,12 +5,11 @@ from typing import Any
 
 import pytest
 
-from kubescene.actors import Role
 from kubescene.api.kinds import REPLICA_SET
 from kubescene.api.records.changes import Change
 from kubescene.client import Reader
 from kubescene.clock import SECOND
-from kubescene.cluster import Cluster
+from kubescene.cluster import ClusterWorld
 from kubescene.controllers.builtin.deployment import DeploymentReconciler, Told
 from kubescene.controllers.builtin.rollouts.sets import differs_in_status
 from kubescene.controllers.reconcile import Create, ObjectKey, Patch, Plan
@@ -26,36 +25,36 @@ MAX = "deployment.kubernetes.io/max-replicas"
 
 
 @pytest.fixture
-def world() -> Cluster:
+def world() -> ClusterWorld:
     """No kubelet, no scheduler: pods are ready when the test says so."""
-    cluster = Cluster()
-    cluster.start(["deployment", "replicaset"], Role.PRESIMULATION)
+    cluster = ClusterWorld()
+    cluster.start(["deployment", "replicaset"])
     return cluster
 
 
 @pytest.fixture
-def full(cluster: Cluster) -> Cluster:
+def full(cluster: ClusterWorld) -> ClusterWorld:
     """Everything runs, with room for all pods: they are ready at once."""
     for name in ("n1", "n2"):
         cluster.create(make_node(name))
     return cluster
 
 
-def get(cluster: Cluster) -> JsonObject:
+def get(cluster: ClusterWorld) -> JsonObject:
     return cluster.get("deployments", "web")
 
 
-def status(cluster: Cluster) -> JsonObject:
+def status(cluster: ClusterWorld) -> JsonObject:
     found: JsonObject = get(cluster)["status"]
     return found
 
 
-def condition(cluster: Cluster, kind: str = "Progressing") -> JsonObject:
+def condition(cluster: ClusterWorld, kind: str = "Progressing") -> JsonObject:
     found: JsonObject = next(c for c in status(cluster)["conditions"] if c["type"] == kind)
     return found
 
 
-def reason(cluster: Cluster, kind: str = "Progressing") -> tuple[str, str]:
+def reason(cluster: ClusterWorld, kind: str = "Progressing") -> tuple[str, str]:
     found = condition(cluster, kind)
     return found["status"], found["reason"]
 
@@ -65,32 +64,32 @@ def image_of(replica_set: JsonObject) -> str:
     return text
 
 
-def find_set(cluster: Cluster, image: str) -> JsonObject:
+def find_set(cluster: ClusterWorld, image: str) -> JsonObject:
     return next(it for it in cluster.list("replicasets") if image_of(it) == image)
 
 
-def sizes(cluster: Cluster) -> dict[str, int]:
+def sizes(cluster: ClusterWorld) -> dict[str, int]:
     """Sizes of the sets by image."""
     return {image_of(it): it["spec"]["replicas"] for it in cluster.list("replicasets")}
 
 
-def revisions(cluster: Cluster) -> dict[str, str]:
+def revisions(cluster: ClusterWorld) -> dict[str, str]:
     sets = cluster.list("replicasets")
     return {image_of(it): it["metadata"]["annotations"][REVISION] for it in sets}
 
 
-def change(cluster: Cluster, **spec: Any) -> None:
+def change(cluster: ClusterWorld, **spec: Any) -> None:
     cluster.patch("deployments", "web", {"spec": spec}, patch_type="merge")
 
 
-def set_image(cluster: Cluster, image: str) -> None:
+def set_image(cluster: ClusterWorld, image: str) -> None:
     container = {"name": "main", "image": image}
     cluster.patch(
         "deployments", "web", {"spec": {"template": {"spec": {"containers": [container]}}}}
     )
 
 
-def make_ready(cluster: Cluster, image: str, count: int | None = None) -> None:
+def make_ready(cluster: ClusterWorld, image: str, count: int | None = None) -> None:
     """So many pods of an image that are not ready become so."""
     since = "2026-01-01T00:00:00Z"
     ready = {"conditions": [{"type": "Ready", "status": "True", "lastTransitionTime": since}]}
@@ -104,12 +103,12 @@ def make_ready(cluster: Cluster, image: str, count: int | None = None) -> None:
         cluster.patch("pods", name, patch, patch_type="merge", subresource="status")
 
 
-def advance(cluster: Cluster, seconds: int) -> None:
+def advance(cluster: ClusterWorld, seconds: int) -> None:
     cluster.event_queue.run(cluster.clock.now() + seconds * SECOND)
     cluster.settle()
 
 
-def started(world: Cluster, replicas: int = 10, **spec: Any) -> Cluster:
+def started(world: ClusterWorld, replicas: int = 10, **spec: Any) -> ClusterWorld:
     """A Deployment whose pods of ``a:1`` are all ready."""
     world.create(make_deployment("web").replicas(replicas).image("a:1"))
     if spec:
@@ -121,7 +120,7 @@ def started(world: Cluster, replicas: int = 10, **spec: Any) -> Cluster:
 # -- creating ----------------------------------------------------------------------------------
 
 
-def test_a_set_is_created_for_the_template(world: Cluster) -> None:
+def test_a_set_is_created_for_the_template(world: ClusterWorld) -> None:
     world.create(make_deployment("web").replicas(4).image("a:1").annotate({"team": "x"}))
     world.settle()
     (made,) = world.list("replicasets")
@@ -150,27 +149,27 @@ def test_a_set_is_created_for_the_template(world: Cluster) -> None:
 def test_equal_templates_give_equal_names_in_every_world() -> None:
     names = []
     for seed_pod in ("one", "two"):
-        cluster = Cluster()
+        cluster = ClusterWorld()
         cluster.create(make_pod(seed_pod))
         cluster.create(make_deployment("web"))
         names.append(cluster.settle().list("replicasets")[0]["metadata"]["name"])
     assert names[0] == names[1]
 
 
-def test_a_very_long_name_is_cut(world: Cluster) -> None:
+def test_a_very_long_name_is_cut(world: ClusterWorld) -> None:
     web = make_deployment("web").replicas(0).build()
     world.create({**web, "metadata": {**web["metadata"], "name": "w" * 253}})
     (made,) = world.settle().list("replicasets")
     assert len(made["metadata"]["name"]) == 253
 
 
-def test_the_controller_comes_to_rest(full: Cluster) -> None:
+def test_the_controller_comes_to_rest(full: ClusterWorld) -> None:
     full.create(make_deployment("web").replicas(3))
     revision = full.settle().store.revision
     assert full.settle().store.revision == revision
 
 
-def test_a_taken_name_leads_to_another_hash(world: Cluster) -> None:
+def test_a_taken_name_leads_to_another_hash(world: ClusterWorld) -> None:
     web = make_deployment("web").replicas(0)
     world.create(web)
     (first,) = world.settle().list("replicasets")
@@ -186,7 +185,7 @@ def test_a_taken_name_leads_to_another_hash(world: Cluster) -> None:
     assert status(world)["collisionCount"] == 1
 
 
-def test_a_refused_set_shows_in_the_conditions(world: Cluster) -> None:
+def test_a_refused_set_shows_in_the_conditions(world: ClusterWorld) -> None:
     world.create(make_deployment("web"))
     client = world.client(world.actor)
     refusal = ForbiddenError("no more sets")
@@ -202,7 +201,7 @@ def test_a_refused_set_shows_in_the_conditions(world: Cluster) -> None:
     assert not again.writes
 
 
-def test_nothing_is_created_in_a_namespace_that_goes_away(world: Cluster) -> None:
+def test_nothing_is_created_in_a_namespace_that_goes_away(world: ClusterWorld) -> None:
     world.create(namespace("team"))
     world.create(make_deployment("web", "team").replicas(1))
     hold = {"metadata": {"finalizers": ["example.com/held"]}}
@@ -220,7 +219,7 @@ def namespace(name: str) -> JsonObject:
 # -- rolling update ----------------------------------------------------------------------------
 
 
-def test_ten_replicas_roll_out_in_the_usual_steps(world: Cluster) -> None:
+def test_ten_replicas_roll_out_in_the_usual_steps(world: ClusterWorld) -> None:
     started(world)
     set_image(world, "a:2")
     steps = [sizes(world.settle())]
@@ -234,7 +233,7 @@ def test_ten_replicas_roll_out_in_the_usual_steps(world: Cluster) -> None:
     ]
 
 
-def test_limits_hold_at_every_moment(full: Cluster) -> None:
+def test_limits_hold_at_every_moment(full: ClusterWorld) -> None:
     full.create(make_deployment("web").replicas(10).image("a:1"))
     full.settle()
     seen: dict[str, tuple[int, int]] = {}
@@ -256,7 +255,7 @@ def test_limits_hold_at_every_moment(full: Cluster) -> None:
     assert {pod["spec"]["containers"][0]["image"] for pod in full.list("pods")} == {"a:2"}
 
 
-def test_a_template_that_never_gets_ready_stops_the_rollout(world: Cluster) -> None:
+def test_a_template_that_never_gets_ready_stops_the_rollout(world: ClusterWorld) -> None:
     started(world)
     set_image(world, "a:bad")
     assert sizes(world.settle()) == {"a:1": 8, "a:bad": 5}
@@ -266,7 +265,7 @@ def test_a_template_that_never_gets_ready_stops_the_rollout(world: Cluster) -> N
     assert reason(world, "Available") == ("True", "MinimumReplicasAvailable")
 
 
-def test_rolling_back_from_a_bad_template(world: Cluster) -> None:
+def test_rolling_back_from_a_bad_template(world: ClusterWorld) -> None:
     started(world)
     set_image(world, "a:bad")
     set_image(world.settle(), "a:1")
@@ -277,14 +276,14 @@ def test_rolling_back_from_a_bad_template(world: Cluster) -> None:
     assert get(world)["metadata"]["annotations"][REVISION] == "3"
 
 
-def test_a_rollout_over_a_rollout(world: Cluster) -> None:
+def test_a_rollout_over_a_rollout(world: ClusterWorld) -> None:
     started(world)
     set_image(world, "a:2")
     set_image(world.settle(), "a:3")
     assert sizes(world.settle()) == {"a:1": 8, "a:2": 0, "a:3": 5}
 
 
-def test_a_pod_that_does_not_fit_keeps_the_old_ones(cluster: Cluster) -> None:
+def test_a_pod_that_does_not_fit_keeps_the_old_ones(cluster: ClusterWorld) -> None:
     cluster.create(make_node("n").cpu("4"))
     pod = make_pod("x").cpu("1")
     cluster.create(
@@ -298,7 +297,7 @@ def test_a_pod_that_does_not_fit_keeps_the_old_ones(cluster: Cluster) -> None:
     assert reason(cluster) == ("True", "NewReplicaSetAvailable")
 
 
-def test_a_changed_delay_reaches_the_set(full: Cluster) -> None:
+def test_a_changed_delay_reaches_the_set(full: ClusterWorld) -> None:
     full.create(make_deployment("web").image("a:1"))
     full.settle()
     change(full, minReadySeconds=30)
@@ -314,7 +313,7 @@ def test_a_changed_delay_reaches_the_set(full: Cluster) -> None:
 # -- recreate ----------------------------------------------------------------------------------
 
 
-def test_recreate_waits_until_the_last_old_pod_has_stopped(world: Cluster) -> None:
+def test_recreate_waits_until_the_last_old_pod_has_stopped(world: ClusterWorld) -> None:
     world.create(make_node("n"))
     template = make_pod("x").on("n")
     world.create(make_deployment("web").replicas(2).recreate().template(template).image("a:1"))
@@ -329,7 +328,7 @@ def test_recreate_waits_until_the_last_old_pod_has_stopped(world: Cluster) -> No
     assert sizes(world.settle()) == {"a:1": 0, "a:2": 2}
 
 
-def test_recreate_runs_through(full: Cluster) -> None:
+def test_recreate_runs_through(full: ClusterWorld) -> None:
     full.create(make_deployment("web").replicas(3).recreate().image("a:1"))
     set_image(full.settle(), "a:2")
     assert sizes(full.settle()) == {"a:1": 0, "a:2": 3}
@@ -339,7 +338,7 @@ def test_recreate_runs_through(full: Cluster) -> None:
 # -- scaling and pausing -----------------------------------------------------------------------
 
 
-def test_scaling_resizes_the_only_active_set(full: Cluster) -> None:
+def test_scaling_resizes_the_only_active_set(full: ClusterWorld) -> None:
     full.create(make_deployment("web").replicas(3).image("a:1"))
     full.settle()
     for count in (7, 0, 2):
@@ -350,7 +349,7 @@ def test_scaling_resizes_the_only_active_set(full: Cluster) -> None:
     assert (annotations[DESIRED], annotations[MAX]) == ("2", "3")
 
 
-def test_scaling_in_the_middle_of_a_rollout_is_proportional(world: Cluster) -> None:
+def test_scaling_in_the_middle_of_a_rollout_is_proportional(world: ClusterWorld) -> None:
     started(world, 10, strategy={"rollingUpdate": {"maxSurge": 3, "maxUnavailable": 2}})
     set_image(world, "a:bad")
     assert sizes(world.settle()) == {"a:1": 8, "a:bad": 5}
@@ -361,7 +360,7 @@ def test_scaling_in_the_middle_of_a_rollout_is_proportional(world: Cluster) -> N
     assert {(it[DESIRED], it[MAX]) for it in annotations} == {("30", "33")}
 
 
-def test_a_paused_deployment_scales_but_does_not_roll_out(full: Cluster) -> None:
+def test_a_paused_deployment_scales_but_does_not_roll_out(full: ClusterWorld) -> None:
     full.create(make_deployment("web").replicas(2).image("a:1"))
     full.settle()
     change(full, paused=True)
@@ -375,7 +374,7 @@ def test_a_paused_deployment_scales_but_does_not_roll_out(full: Cluster) -> None
     assert reason(full) == ("True", "NewReplicaSetAvailable")
 
 
-def test_a_deployment_that_starts_paused_has_no_set(full: Cluster) -> None:
+def test_a_deployment_that_starts_paused_has_no_set(full: ClusterWorld) -> None:
     full.create(make_deployment("web").paused())
     assert full.settle().list("replicasets") == []
     assert status(full)["observedGeneration"] == 1
@@ -385,7 +384,7 @@ def test_a_deployment_that_starts_paused_has_no_set(full: Cluster) -> None:
 # -- history and claiming ----------------------------------------------------------------------
 
 
-def test_old_sets_beyond_the_limit_are_deleted(full: Cluster) -> None:
+def test_old_sets_beyond_the_limit_are_deleted(full: ClusterWorld) -> None:
     full.create(make_deployment("web").image("a:1"))
     full.settle()
     change(full, revisionHistoryLimit=1)
@@ -395,7 +394,7 @@ def test_old_sets_beyond_the_limit_are_deleted(full: Cluster) -> None:
     assert revisions(full) == {"a:2": "4", "a:4": "5"}
 
 
-def test_without_a_history_only_the_current_set_stays(full: Cluster) -> None:
+def test_without_a_history_only_the_current_set_stays(full: ClusterWorld) -> None:
     full.create(make_deployment("web").image("a:1"))
     full.settle()
     change(full, revisionHistoryLimit=0)
@@ -403,7 +402,7 @@ def test_without_a_history_only_the_current_set_stays(full: Cluster) -> None:
     assert sizes(full.settle()) == {"a:2": 1}
 
 
-def test_a_matching_orphan_with_the_same_template_becomes_the_new_set(full: Cluster) -> None:
+def test_a_matching_orphan_with_the_same_template_becomes_the_new_set(full: ClusterWorld) -> None:
     orphan = make_replica_set("web").replicas(2).build()
     named = {"name": "web-abc", "namespace": "default", "labels": {"app": "web"}}
     full.create({**orphan, "metadata": named})
@@ -415,7 +414,7 @@ def test_a_matching_orphan_with_the_same_template_becomes_the_new_set(full: Clus
     assert adopted["spec"]["replicas"] == 3
 
 
-def test_an_orphan_with_another_template_is_rolled_away(full: Cluster) -> None:
+def test_an_orphan_with_another_template_is_rolled_away(full: ClusterWorld) -> None:
     full.create(make_deployment("web").replicas(2).image("a:1"))
     full.settle()
     orphan = make_deployment("web").replicas(2).image("a:0").build()
@@ -424,7 +423,7 @@ def test_an_orphan_with_another_template_is_rolled_away(full: Cluster) -> None:
     assert sizes(full.settle()) == {"a:0": 0, "a:1": 2}
 
 
-def test_a_set_that_no_longer_matches_is_released_and_replaced(full: Cluster) -> None:
+def test_a_set_that_no_longer_matches_is_released_and_replaced(full: ClusterWorld) -> None:
     full.create(make_deployment("web").image("a:1"))
     (made,) = full.settle().list("replicasets")
     name = made["metadata"]["name"]
@@ -435,7 +434,7 @@ def test_a_set_that_no_longer_matches_is_released_and_replaced(full: Cluster) ->
     assert status(full)["collisionCount"] == 1
 
 
-def test_annotations_of_the_deployment_reach_the_new_set_only(full: Cluster) -> None:
+def test_annotations_of_the_deployment_reach_the_new_set_only(full: ClusterWorld) -> None:
     full.create(make_deployment("web").image("a:1"))
     set_image(full.settle(), "a:2")
     full.settle()
@@ -448,7 +447,7 @@ def test_annotations_of_the_deployment_reach_the_new_set_only(full: Cluster) -> 
 # -- status and deadline -----------------------------------------------------------------------
 
 
-def test_the_status_of_a_finished_rollout(full: Cluster) -> None:
+def test_the_status_of_a_finished_rollout(full: ClusterWorld) -> None:
     full.create(make_deployment("web").replicas(3))
     (made,) = full.settle().list("replicasets")
     since = {"lastUpdateTime": "2026-01-01T00:00:00Z", "lastTransitionTime": "2026-01-01T00:00:00Z"}
@@ -478,7 +477,7 @@ def test_the_status_of_a_finished_rollout(full: Cluster) -> None:
     }
 
 
-def test_a_stuck_rollout_exceeds_its_deadline(world: Cluster) -> None:
+def test_a_stuck_rollout_exceeds_its_deadline(world: ClusterWorld) -> None:
     world.create(make_deployment("web").replicas(2))
     world.settle()
     assert reason(world) == ("True", "ReplicaSetUpdated")
@@ -493,7 +492,7 @@ def test_a_stuck_rollout_exceeds_its_deadline(world: Cluster) -> None:
     assert reason(world) == ("True", "NewReplicaSetAvailable")
 
 
-def test_progress_puts_the_deadline_off(world: Cluster) -> None:
+def test_progress_puts_the_deadline_off(world: ClusterWorld) -> None:
     world.create(make_deployment("web").replicas(2).image("a:1"))
     world.settle()
     advance(world, 400)
@@ -505,7 +504,7 @@ def test_progress_puts_the_deadline_off(world: Cluster) -> None:
     assert reason(world) == ("False", "ProgressDeadlineExceeded")
 
 
-def test_the_time_paused_does_not_count(world: Cluster) -> None:
+def test_the_time_paused_does_not_count(world: ClusterWorld) -> None:
     world.create(make_deployment("web").image("a:1"))
     world.settle()
     change(world, paused=True)
@@ -519,7 +518,7 @@ def test_the_time_paused_does_not_count(world: Cluster) -> None:
     assert reason(world) == ("False", "ProgressDeadlineExceeded")
 
 
-def test_without_a_deadline_nothing_is_said_of_progress(world: Cluster) -> None:
+def test_without_a_deadline_nothing_is_said_of_progress(world: ClusterWorld) -> None:
     world.create(make_deployment("web"))
     change(world, progressDeadlineSeconds=2147483647)
     world.settle()
@@ -527,7 +526,7 @@ def test_without_a_deadline_nothing_is_said_of_progress(world: Cluster) -> None:
     assert len(world.event_queue) == 0
 
 
-def test_a_lost_pod_after_the_rollout_starts_no_deadline(world: Cluster) -> None:
+def test_a_lost_pod_after_the_rollout_starts_no_deadline(world: ClusterWorld) -> None:
     started(world, 1)
     world.delete("pods", world.list("pods")[0]["metadata"]["name"])
     world.settle()
@@ -537,13 +536,13 @@ def test_a_lost_pod_after_the_rollout_starts_no_deadline(world: Cluster) -> None
     assert reason(world) == ("True", "NewReplicaSetAvailable")
 
 
-def test_a_failure_of_the_set_is_passed_on(world: Cluster) -> None:
+def test_a_failure_of_the_set_is_passed_on(world: ClusterWorld) -> None:
     world.create(make_deployment("web").template(make_pod("x").priority_class("missing")))
     world.settle()
     assert reason(world, "ReplicaFailure") == ("True", "FailedCreate")
 
 
-def test_a_deployment_being_deleted_manages_nothing(world: Cluster) -> None:
+def test_a_deployment_being_deleted_manages_nothing(world: ClusterWorld) -> None:
     started(world, 1)
     hold = {"metadata": {"finalizers": ["example.com/held"]}}
     world.patch("deployments", "web", hold)
@@ -576,9 +575,9 @@ class Doubting(DeploymentReconciler):
 
 def test_a_pass_that_is_left_out_would_have_found_nothing() -> None:
     doubting = Doubting()
-    cluster = Cluster()
+    cluster = ClusterWorld()
     cluster.registrations.replace("deployment", partial(ReconcilerController, doubting))
-    cluster.start(["deployment", "replicaset"], Role.PRESIMULATION)
+    cluster.start(["deployment", "replicaset"])
     started(cluster, 10, revisionHistoryLimit=1)
     for image in ("a:2", "a:3"):
         set_image(cluster, image)

@@ -2,11 +2,11 @@
 
 import pytest
 
-from kubescene.actors import Actor, Role
+from kubescene.actors import Actor
 from kubescene.api.disruption_budgets import BUDGET
 from kubescene.api.records.changes import Change
 from kubescene.clock import SECOND
-from kubescene.cluster import Cluster
+from kubescene.cluster import ClusterWorld
 from kubescene.controllers.builtin.disruption import DisruptionReconciler
 from kubescene.controllers.reconcile import ObjectKey
 from kubescene.errors import TooManyRequestsError
@@ -15,13 +15,13 @@ from kubescene.types import JsonObject
 
 
 @pytest.fixture
-def world() -> Cluster:
-    cluster = Cluster()
+def world() -> ClusterWorld:
+    cluster = ClusterWorld()
     cluster.create(make_node("n1").cpu("64").memory("64Gi"))
     return cluster
 
 
-def guard(cluster: Cluster, **spec: object) -> None:
+def guard(cluster: ClusterWorld, **spec: object) -> None:
     selector = {"matchLabels": {"app": "web"}}
     cluster.create(
         {
@@ -33,12 +33,12 @@ def guard(cluster: Cluster, **spec: object) -> None:
     )
 
 
-def status(cluster: Cluster) -> JsonObject:
+def status(cluster: ClusterWorld) -> JsonObject:
     found: JsonObject = cluster.settle().get("pdb", "guard")["status"]
     return found
 
 
-def counts(cluster: Cluster) -> tuple[int, int, int, int]:
+def counts(cluster: ClusterWorld) -> tuple[int, int, int, int]:
     """Expected, healthy, desired, allowed."""
     told = status(cluster)
     names = ("expectedPods", "currentHealthy", "desiredHealthy", "disruptionsAllowed")
@@ -46,7 +46,7 @@ def counts(cluster: Cluster) -> tuple[int, int, int, int]:
     return expected, healthy, desired, allowed
 
 
-def advance(cluster: Cluster, seconds: int) -> None:
+def advance(cluster: ClusterWorld, seconds: int) -> None:
     cluster.event_queue.run(cluster.clock.now() + seconds * SECOND)
     cluster.settle()
 
@@ -66,7 +66,7 @@ def advance(cluster: Cluster, seconds: int) -> None:
 )
 @pytest.mark.parametrize("owner", ["Deployment", "ReplicaSet"])
 def test_counts_and_percentages(
-    world: Cluster, owner: str, spec: dict[str, object], expected: tuple[int, ...]
+    world: ClusterWorld, owner: str, spec: dict[str, object], expected: tuple[int, ...]
 ) -> None:
     make = make_deployment if owner == "Deployment" else make_replica_set
     world.create(make("web").replicas(5))
@@ -74,14 +74,14 @@ def test_counts_and_percentages(
     assert counts(world) == expected
 
 
-def test_a_budget_sees_pods_that_were_there_before_it(world: Cluster) -> None:
+def test_a_budget_sees_pods_that_were_there_before_it(world: ClusterWorld) -> None:
     world.create(make_replica_set("web").replicas(3))
     world.settle()
     guard(world, minAvailable=1)
     assert counts(world) == (3, 3, 1, 2)
 
 
-def test_percentages_are_of_what_is_wanted_not_of_what_is_there(world: Cluster) -> None:
+def test_percentages_are_of_what_is_wanted_not_of_what_is_there(world: ClusterWorld) -> None:
     world.create(make_replica_set("web").replicas(4))
     world.create(make_pod("alone").label(app="alone"))
     either = {"key": "app", "operator": "In", "values": ["web", "alone"]}
@@ -91,14 +91,14 @@ def test_percentages_are_of_what_is_wanted_not_of_what_is_there(world: Cluster) 
     assert counts(world) == (2, 3, 1, 2)
 
 
-def test_a_budget_without_pods_allows_nothing(world: Cluster) -> None:
+def test_a_budget_without_pods_allows_nothing(world: ClusterWorld) -> None:
     guard(world, minAvailable=0)
     assert counts(world) == (0, 0, 0, 0)
     (condition,) = status(world)["conditions"]
     assert (condition["status"], condition["reason"]) == ("False", "InsufficientPods")
 
 
-def test_the_condition_follows_the_count(world: Cluster) -> None:
+def test_the_condition_follows_the_count(world: ClusterWorld) -> None:
     guard(world, minAvailable=1)
     world.create(make_pod("a").label(app="web"))
     assert status(world)["conditions"][0]["reason"] == "InsufficientPods"
@@ -107,7 +107,7 @@ def test_the_condition_follows_the_count(world: Cluster) -> None:
     assert (condition["status"], condition["reason"]) == ("True", "SufficientPods")
 
 
-def test_a_changed_budget_is_counted_anew(world: Cluster) -> None:
+def test_a_changed_budget_is_counted_anew(world: ClusterWorld) -> None:
     world.create(make_pod("a").label(app="web"))
     guard(world, minAvailable=1)
     assert counts(world) == (1, 1, 1, 0)
@@ -119,7 +119,7 @@ def test_a_changed_budget_is_counted_anew(world: Cluster) -> None:
     assert counts(world) == (0, 0, 0, 0)
 
 
-def test_a_pod_that_changes_its_labels_leaves_the_budget(world: Cluster) -> None:
+def test_a_pod_that_changes_its_labels_leaves_the_budget(world: ClusterWorld) -> None:
     guard(world, minAvailable=0)
     world.create(make_pod("a").label(app="web"))
     assert counts(world) == (1, 1, 0, 1)
@@ -127,7 +127,7 @@ def test_a_pod_that_changes_its_labels_leaves_the_budget(world: Cluster) -> None
     assert counts(world) == (0, 0, 0, 0)
 
 
-def test_deleted_pods_are_not_counted(world: Cluster) -> None:
+def test_deleted_pods_are_not_counted(world: ClusterWorld) -> None:
     guard(world, minAvailable=0)
     world.create(make_pod("a").label(app="web"))
     assert counts(world) == (1, 1, 0, 1)
@@ -147,8 +147,8 @@ def test_deleted_pods_are_not_counted(world: Cluster) -> None:
 def test_owners_whose_scale_is_unknown_stop_all_evictions(
     owner: tuple[str, str], message: str
 ) -> None:
-    world = Cluster()
-    world.start(["disruption"], Role.PRESIMULATION)
+    world = ClusterWorld()
+    world.start(["disruption"])
     api_version, kind = owner
     reference = {"apiVersion": api_version, "kind": kind, "name": "x", "uid": "u"}
     pod = make_pod("a").label(app="web").build()
@@ -163,7 +163,7 @@ def test_owners_whose_scale_is_unknown_stop_all_evictions(
     )
 
 
-def test_evictions_go_on_as_replacements_become_ready(world: Cluster) -> None:
+def test_evictions_go_on_as_replacements_become_ready(world: ClusterWorld) -> None:
     """A drain: every pod is replaced, and never more than one is missing."""
     world.create(make_replica_set("web").replicas(3))
     guard(world, maxUnavailable=1)
@@ -178,7 +178,7 @@ def test_evictions_go_on_as_replacements_become_ready(world: Cluster) -> None:
     assert not set(first) & {pod["metadata"]["name"] for pod in world.list("pods")}
 
 
-def test_a_disrupted_pod_that_stays_counts_again_after_two_minutes(world: Cluster) -> None:
+def test_a_disrupted_pod_that_stays_counts_again_after_two_minutes(world: ClusterWorld) -> None:
     world.create(make_pod("a").label(app="web"))
     guard(world, minAvailable=0)
     assert counts(world) == (1, 1, 0, 1)
@@ -193,7 +193,7 @@ def test_a_disrupted_pod_that_stays_counts_again_after_two_minutes(world: Cluste
     assert "disruptedPods" not in status(world)
 
 
-def test_what_has_been_counted_is_not_written_again(world: Cluster) -> None:
+def test_what_has_been_counted_is_not_written_again(world: ClusterWorld) -> None:
     world.create(make_pod("a").label(app="web"))
     guard(world, minAvailable=0)
     before = world.settle().get("pdb", "guard")["metadata"]["resourceVersion"]
@@ -201,7 +201,7 @@ def test_what_has_been_counted_is_not_written_again(world: Cluster) -> None:
     assert world.settle().get("pdb", "guard")["metadata"]["resourceVersion"] == before
 
 
-def test_pods_matter_as_soon_as_there_is_a_budget(world: Cluster) -> None:
+def test_pods_matter_as_soon_as_there_is_a_budget(world: ClusterWorld) -> None:
     reconciler = DisruptionReconciler(world.scheme)
     assert not reconciler.needs_pods
     changes: list[Change] = []
@@ -212,7 +212,7 @@ def test_pods_matter_as_soon_as_there_is_a_budget(world: Cluster) -> None:
     assert reconciler.needs_pods
 
 
-def test_pods_between_a_budget_and_its_first_count_are_counted_once(world: Cluster) -> None:
+def test_pods_between_a_budget_and_its_first_count_are_counted_once(world: ClusterWorld) -> None:
     guard(world, minAvailable=0)
     world.create(make_pod("a").label(app="web"))
     world.create(make_pod("b").label(app="web"))
@@ -221,7 +221,7 @@ def test_pods_between_a_budget_and_its_first_count_are_counted_once(world: Clust
     assert status["expectedPods"] == 1
 
 
-def test_budgets_that_are_gone_are_forgotten(world: Cluster) -> None:
+def test_budgets_that_are_gone_are_forgotten(world: ClusterWorld) -> None:
     reconciler = DisruptionReconciler(world.scheme)
     client = world.client(Actor("test"))
     noted: list[ObjectKey] = []

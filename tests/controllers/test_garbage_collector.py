@@ -5,11 +5,10 @@ from typing import Any
 import pytest
 
 import kubescene
-from kubescene.actors import Role
 from kubescene.api.options import DeleteOptions
 from kubescene.api.records.changes import Change, ChangeType
 from kubescene.client import ObjectRef
-from kubescene.cluster import Cluster
+from kubescene.cluster import ClusterWorld
 from kubescene.controllers.builtin.garbage_collector import GarbageCollector
 from kubescene.controllers.builtin.owner_graph import OwnerGraph
 from kubescene.errors import ForbiddenError, NotFoundError
@@ -20,10 +19,10 @@ from widgets import widget_definition
 
 
 @pytest.fixture
-def world() -> Cluster:
+def world() -> ClusterWorld:
     """Only the controller under test runs."""
-    cluster = Cluster()
-    cluster.start(["garbage-collector"], Role.PRESIMULATION)
+    cluster = ClusterWorld()
+    cluster.start(["garbage-collector"])
     return cluster
 
 
@@ -46,7 +45,7 @@ def reference(owner: JsonObject, *, blocks: bool = False, **changes: Any) -> Jso
     }
 
 
-def delete(cluster: Cluster, name: str, policy: str = "", *, kind: str = "configmaps") -> None:
+def delete(cluster: ClusterWorld, name: str, policy: str = "", *, kind: str = "configmaps") -> None:
     resource_type = cluster.scheme.resolve(kind)
     namespace = "default" if resource_type.namespaced else ""
     options = DeleteOptions(propagation_policy=policy)
@@ -55,7 +54,7 @@ def delete(cluster: Cluster, name: str, policy: str = "", *, kind: str = "config
     )
 
 
-def exists(cluster: Cluster, name: str, kind: str = "configmaps") -> bool:
+def exists(cluster: ClusterWorld, name: str, kind: str = "configmaps") -> bool:
     try:
         cluster.get(kind, name)
     except NotFoundError:
@@ -63,18 +62,18 @@ def exists(cluster: Cluster, name: str, kind: str = "configmaps") -> bool:
     return True
 
 
-def owners_of(cluster: Cluster, name: str) -> list[str]:
+def owners_of(cluster: ClusterWorld, name: str) -> list[str]:
     references = cluster.get("configmaps", name)["metadata"].get("ownerReferences", [])
     return [it["name"] for it in references]
 
 
-def release(cluster: Cluster, name: str) -> None:
+def release(cluster: ClusterWorld, name: str) -> None:
     """Take all finalizers of an object away."""
     cluster.patch("configmaps", name, {"metadata": {"finalizers": None}}, patch_type="merge")
     cluster.settle()
 
 
-def note_removals(cluster: Cluster) -> list[str]:
+def note_removals(cluster: ClusterWorld) -> list[str]:
     """Names of objects, as they go."""
     gone: list[str] = []
 
@@ -89,7 +88,7 @@ def note_removals(cluster: Cluster) -> list[str]:
 # -- in the background -------------------------------------------------------------------------
 
 
-def test_pods_of_a_deleted_replica_set_go_and_are_not_replaced(cluster: Cluster) -> None:
+def test_pods_of_a_deleted_replica_set_go_and_are_not_replaced(cluster: ClusterWorld) -> None:
     cluster.create(make_node("n1").cpu("8").memory("8Gi").pods("10"))
     cluster.create(make_pod("bare"))
     cluster.create(make_replica_set("web").replicas(5))
@@ -98,7 +97,7 @@ def test_pods_of_a_deleted_replica_set_go_and_are_not_replaced(cluster: Cluster)
     assert [it["metadata"]["name"] for it in cluster.settle().list("pods")] == ["bare"]
 
 
-def test_dependents_of_dependents_go_too(world: Cluster) -> None:
+def test_dependents_of_dependents_go_too(world: ClusterWorld) -> None:
     a = world.create(config_map("a"))
     b = world.create(config_map("b", a))
     world.create(config_map("c", b))
@@ -109,7 +108,7 @@ def test_dependents_of_dependents_go_too(world: Cluster) -> None:
     assert not exists(world, "c")
 
 
-def test_dependents_go_in_order_of_creation(world: Cluster) -> None:
+def test_dependents_go_in_order_of_creation(world: ClusterWorld) -> None:
     owner = world.create(config_map("owner"))
     names = [f"{'zyx'[i % 3]}{i}" for i in range(50)]
     for name in names:
@@ -122,20 +121,20 @@ def test_dependents_go_in_order_of_creation(world: Cluster) -> None:
 
 
 def test_collector_that_starts_late_sees_what_is_dangling() -> None:
-    cluster = Cluster()
+    cluster = ClusterWorld()
     owner = cluster.create(config_map("owner"))
     for name in ("z", "a", "m"):
         cluster.create(config_map(name, owner))
     delete(cluster, "owner")
     cluster.create(config_map("free"))
     gone = note_removals(cluster)
-    cluster.start(["garbage-collector"], Role.PRESIMULATION)
+    cluster.start(["garbage-collector"])
     cluster.settle()
     assert gone == ["z", "a", "m"]
     assert exists(cluster, "free")
 
 
-def test_dependents_that_come_after_their_owner_has_gone_are_deleted(world: Cluster) -> None:
+def test_dependents_that_come_after_their_owner_has_gone_are_deleted(world: ClusterWorld) -> None:
     owner = world.create(config_map("owner"))
     world.create(config_map("held", owner, finalizers=["example.com/wait"]))
     delete(world, "owner")
@@ -145,7 +144,7 @@ def test_dependents_that_come_after_their_owner_has_gone_are_deleted(world: Clus
         assert not exists(world.settle(), name)
 
 
-def test_another_object_of_the_same_name_is_not_the_owner(world: Cluster) -> None:
+def test_another_object_of_the_same_name_is_not_the_owner(world: ClusterWorld) -> None:
     owner = world.create(config_map("owner"))
     world.create(config_map("old", owner))
     delete(world, "owner")
@@ -165,7 +164,7 @@ def test_another_object_of_the_same_name_is_not_the_owner(world: Cluster) -> Non
     ],
 )
 def test_reference_that_leads_elsewhere_is_dangling(
-    world: Cluster, changes: dict[str, Any]
+    world: ClusterWorld, changes: dict[str, Any]
 ) -> None:
     owner = world.create(config_map("owner"))
     world.create(config_map("good", owner))
@@ -176,7 +175,7 @@ def test_reference_that_leads_elsewhere_is_dangling(
     assert not exists(world, "bad")
 
 
-def test_owners_are_looked_for_in_the_namespace_of_the_dependent(world: Cluster) -> None:
+def test_owners_are_looked_for_in_the_namespace_of_the_dependent(world: ClusterWorld) -> None:
     world.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}})
     owner = world.create(config_map("owner"))
     world.create(config_map("near", owner))
@@ -187,7 +186,7 @@ def test_owners_are_looked_for_in_the_namespace_of_the_dependent(world: Cluster)
     assert exists(world, "near")
 
 
-def test_cluster_scoped_owner_has_dependents_in_any_namespace(world: Cluster) -> None:
+def test_cluster_scoped_owner_has_dependents_in_any_namespace(world: ClusterWorld) -> None:
     world.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}})
     node = world.create(make_node("n1"))
     world.create(config_map("a", node))
@@ -200,7 +199,9 @@ def test_cluster_scoped_owner_has_dependents_in_any_namespace(world: Cluster) ->
     assert world.list("configmaps", "team") == []
 
 
-def test_cluster_scoped_object_with_an_owner_in_a_namespace_is_left_alone(world: Cluster) -> None:
+def test_cluster_scoped_object_with_an_owner_in_a_namespace_is_left_alone(
+    world: ClusterWorld,
+) -> None:
     owner = world.create(config_map("owner"))
     for name, uid in (("n1", owner["metadata"]["uid"]), ("n2", "never-seen")):
         node = make_node(name).build()
@@ -210,7 +211,7 @@ def test_cluster_scoped_object_with_an_owner_in_a_namespace_is_left_alone(world:
     assert len(world.settle().list("nodes")) == 2
 
 
-def test_object_is_kept_while_one_owner_is_left(world: Cluster) -> None:
+def test_object_is_kept_while_one_owner_is_left(world: ClusterWorld) -> None:
     first, second = world.create(config_map("first")), world.create(config_map("second"))
     world.create(config_map("child", first, second))
     delete(world.settle(), "first")
@@ -219,7 +220,7 @@ def test_object_is_kept_while_one_owner_is_left(world: Cluster) -> None:
     assert not exists(world.settle(), "child")
 
 
-def test_object_whose_owners_go_together_goes(world: Cluster) -> None:
+def test_object_whose_owners_go_together_goes(world: ClusterWorld) -> None:
     first, second = world.create(config_map("first")), world.create(config_map("second"))
     world.create(config_map("child", first, second))
     world.settle()
@@ -228,7 +229,7 @@ def test_object_whose_owners_go_together_goes(world: Cluster) -> None:
     assert not exists(world.settle(), "child")
 
 
-def test_owner_that_is_given_later_counts(world: Cluster) -> None:
+def test_owner_that_is_given_later_counts(world: ClusterWorld) -> None:
     first, second = world.create(config_map("first")), world.create(config_map("second"))
     world.create(config_map("child", first))
     world.settle()
@@ -240,7 +241,7 @@ def test_owner_that_is_given_later_counts(world: Cluster) -> None:
     assert not exists(world.settle(), "child")
 
 
-def test_object_that_lost_its_owners_is_kept(world: Cluster) -> None:
+def test_object_that_lost_its_owners_is_kept(world: ClusterWorld) -> None:
     owner = world.create(config_map("owner"))
     world.create(config_map("child", owner))
     world.settle()
@@ -250,7 +251,7 @@ def test_object_that_lost_its_owners_is_kept(world: Cluster) -> None:
     assert exists(world.settle(), "child")
 
 
-def test_finalizers_of_dependents_are_honoured(world: Cluster) -> None:
+def test_finalizers_of_dependents_are_honoured(world: ClusterWorld) -> None:
     owner = world.create(config_map("owner"))
     world.create(config_map("child", owner, finalizers=["example.com/wait"]))
     delete(world.settle(), "owner")
@@ -261,7 +262,7 @@ def test_finalizers_of_dependents_are_honoured(world: Cluster) -> None:
     assert not exists(world, "child")
 
 
-def test_dependent_that_orphans_its_own_dependents_still_does(world: Cluster) -> None:
+def test_dependent_that_orphans_its_own_dependents_still_does(world: ClusterWorld) -> None:
     owner = world.create(config_map("owner"))
     child = world.create(config_map("child", owner, finalizers=["orphan"]))
     world.create(config_map("grandchild", child))
@@ -271,7 +272,7 @@ def test_dependent_that_orphans_its_own_dependents_still_does(world: Cluster) ->
     assert owners_of(world, "grandchild") == []
 
 
-def test_nothing_is_written_twice(world: Cluster) -> None:
+def test_nothing_is_written_twice(world: ClusterWorld) -> None:
     owner = world.create(config_map("owner"))
     world.create(config_map("child", owner))
     world.create(config_map("stranger", ownerReferences=[reference(owner, kind="Nobody")]))
@@ -279,7 +280,7 @@ def test_nothing_is_written_twice(world: Cluster) -> None:
     assert world.settle().store.revision == revision
 
 
-def test_refused_deletion_is_tried_again_in_the_next_step(world: Cluster) -> None:
+def test_refused_deletion_is_tried_again_in_the_next_step(world: ClusterWorld) -> None:
     class Refusal:
         name = "refusal"
         active = True
@@ -304,7 +305,7 @@ def test_refused_deletion_is_tried_again_in_the_next_step(world: Cluster) -> Non
 # -- in the foreground -------------------------------------------------------------------------
 
 
-def test_foreground_owner_goes_after_its_dependents(world: Cluster) -> None:
+def test_foreground_owner_goes_after_its_dependents(world: ClusterWorld) -> None:
     owner = world.create(config_map("owner"))
     child = world.create(config_map("child", owner, blocks=True))
     world.create(config_map("grandchild", child, blocks=True))
@@ -314,7 +315,7 @@ def test_foreground_owner_goes_after_its_dependents(world: Cluster) -> None:
     assert gone == ["grandchild", "child", "owner"]
 
 
-def test_foreground_owner_waits_only_for_those_that_block_it(world: Cluster) -> None:
+def test_foreground_owner_waits_only_for_those_that_block_it(world: ClusterWorld) -> None:
     owner = world.create(config_map("owner"))
     world.create(config_map("blocking", owner, blocks=True, finalizers=["example.com/wait"]))
     world.create(config_map("loose", owner, finalizers=["example.com/wait"]))
@@ -325,7 +326,7 @@ def test_foreground_owner_waits_only_for_those_that_block_it(world: Cluster) -> 
     assert world.get("configmaps", "loose")["metadata"]["deletionTimestamp"]
 
 
-def test_foreground_owner_goes_when_its_last_dependent_stops_blocking(world: Cluster) -> None:
+def test_foreground_owner_goes_when_its_last_dependent_stops_blocking(world: ClusterWorld) -> None:
     owner = world.create(config_map("owner"))
     world.create(config_map("child", owner, blocks=True, finalizers=["example.com/wait"]))
     delete(world.settle(), "owner", "Foreground")
@@ -335,14 +336,14 @@ def test_foreground_owner_goes_when_its_last_dependent_stops_blocking(world: Clu
     assert not exists(world.settle(), "owner")
 
 
-def test_foreground_owner_without_dependents_goes(world: Cluster) -> None:
+def test_foreground_owner_without_dependents_goes(world: ClusterWorld) -> None:
     world.create(config_map("owner"))
     delete(world.settle(), "owner", "Foreground")
     assert exists(world, "owner")
     assert not exists(world.settle(), "owner")
 
 
-def test_dependent_with_another_owner_only_leaves_the_foreground_owner(world: Cluster) -> None:
+def test_dependent_with_another_owner_only_leaves_the_foreground_owner(world: ClusterWorld) -> None:
     first, second = world.create(config_map("first")), world.create(config_map("second"))
     world.create(config_map("child", first, second, blocks=True))
     delete(world.settle(), "first", "Foreground")
@@ -350,7 +351,7 @@ def test_dependent_with_another_owner_only_leaves_the_foreground_owner(world: Cl
     assert not exists(world, "first")
 
 
-def test_dependent_that_comes_during_foreground_deletion_goes(world: Cluster) -> None:
+def test_dependent_that_comes_during_foreground_deletion_goes(world: ClusterWorld) -> None:
     owner = world.create(config_map("owner"))
     world.create(config_map("held", owner, blocks=True, finalizers=["example.com/wait"]))
     delete(world.settle(), "owner", "Foreground")
@@ -360,7 +361,7 @@ def test_dependent_that_comes_during_foreground_deletion_goes(world: Cluster) ->
         assert not exists(world.settle(), name)
 
 
-def test_circle_of_owners_does_not_wait_for_itself(world: Cluster) -> None:
+def test_circle_of_owners_does_not_wait_for_itself(world: ClusterWorld) -> None:
     a = world.create(config_map("a"))
     b = world.create(config_map("b", a, blocks=True))
     change = {"metadata": {"ownerReferences": [reference(b, blocks=True)]}}
@@ -371,7 +372,7 @@ def test_circle_of_owners_does_not_wait_for_itself(world: Cluster) -> None:
     assert not exists(world, "b")
 
 
-def test_replica_set_in_the_foreground_waits_for_its_pods(cluster: Cluster) -> None:
+def test_replica_set_in_the_foreground_waits_for_its_pods(cluster: ClusterWorld) -> None:
     cluster.create(make_node("n1").cpu("8").memory("8Gi").pods("10"))
     cluster.create(make_replica_set("web").replicas(3))
     gone = note_removals(cluster.settle())
@@ -384,7 +385,7 @@ def test_replica_set_in_the_foreground_waits_for_its_pods(cluster: Cluster) -> N
 # -- orphans -----------------------------------------------------------------------------------
 
 
-def test_orphans_lose_the_reference_and_stay(world: Cluster) -> None:
+def test_orphans_lose_the_reference_and_stay(world: ClusterWorld) -> None:
     first, second = world.create(config_map("first")), world.create(config_map("second"))
     world.create(config_map("only", first))
     world.create(config_map("shared", first, second))
@@ -395,7 +396,7 @@ def test_orphans_lose_the_reference_and_stay(world: Cluster) -> None:
     assert owners_of(world, "shared") == ["second"]
 
 
-def test_pods_of_an_orphaning_replica_set_are_adopted_by_the_next(cluster: Cluster) -> None:
+def test_pods_of_an_orphaning_replica_set_are_adopted_by_the_next(cluster: ClusterWorld) -> None:
     cluster.create(make_replica_set("web").replicas(3))
     before = cluster.settle().list("pods")
     delete(cluster, "web", "Orphan", kind="replicasets")
@@ -419,7 +420,7 @@ def test_pods_of_an_orphaning_replica_set_are_adopted_by_the_next(cluster: Clust
     ],
 )
 def test_policy_of_a_job(
-    world: Cluster, policy: str, finalizers: list[str], left: list[str] | None
+    world: ClusterWorld, policy: str, finalizers: list[str], left: list[str] | None
 ) -> None:
     template = {
         "spec": {"containers": [{"name": "c", "image": "i"}], "restartPolicy": "Never"},
@@ -449,7 +450,7 @@ def widget(name: str, *owners: JsonObject) -> JsonObject:
 
 
 @pytest.mark.parametrize("policy", ["Background", "Foreground"])
-def test_custom_objects_own_and_are_owned(world: Cluster, policy: str) -> None:
+def test_custom_objects_own_and_are_owned(world: ClusterWorld, policy: str) -> None:
     world.create(widget_definition())
     parent = world.create(widget("parent"))
     child = world.create(widget("child", parent))
@@ -460,7 +461,7 @@ def test_custom_objects_own_and_are_owned(world: Cluster, policy: str) -> None:
     assert not exists(world, "map")
 
 
-def test_custom_objects_are_orphaned(world: Cluster) -> None:
+def test_custom_objects_are_orphaned(world: ClusterWorld) -> None:
     world.create(widget_definition())
     parent = world.create(widget("parent"))
     world.create(widget("child", parent))
@@ -470,7 +471,7 @@ def test_custom_objects_are_orphaned(world: Cluster) -> None:
     assert "ownerReferences" not in child["metadata"]
 
 
-def test_dependents_of_custom_objects_go_with_the_definition(world: Cluster) -> None:
+def test_dependents_of_custom_objects_go_with_the_definition(world: ClusterWorld) -> None:
     world.create(widget_definition())
     world.create(config_map("child", world.create(widget("parent"))))
     world.settle()
@@ -478,7 +479,7 @@ def test_dependents_of_custom_objects_go_with_the_definition(world: Cluster) -> 
     assert not exists(world.settle(), "child")
 
 
-def test_owner_of_a_kind_that_nobody_serves_is_not_taken_for_absent(world: Cluster) -> None:
+def test_owner_of_a_kind_that_nobody_serves_is_not_taken_for_absent(world: ClusterWorld) -> None:
     parent = widget("parent")
     parent["metadata"]["uid"] = "1-2-3"
     world.create(config_map("child", parent))
@@ -532,7 +533,7 @@ def test_graph_forgets_what_has_gone() -> None:
 
 
 def test_an_object_at_which_something_breaks_is_looked_at_again(
-    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+    cluster: ClusterWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cluster.create(make_replica_set("web").replicas(1))
     cluster.settle()

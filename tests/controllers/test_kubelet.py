@@ -4,19 +4,19 @@ from typing import Any
 
 import pytest
 
-from kubescene.actors import ENGINE, Role
+from kubescene.actors import ENGINE
 from kubescene.api.kinds import NODE, POD
 from kubescene.client import ObjectRef
 from kubescene.clock import SECOND
-from kubescene.cluster import Cluster, ClusterOptions
+from kubescene.cluster import ClusterOptions, ClusterWorld
 from kubescene.controllers.kubelet import KubeletDelays
 from kubescene.testing import make_node, make_pod
 from kubescene.types import JsonObject
 
 
-def world(**delays: int) -> Cluster:
-    cluster = Cluster(ClusterOptions(kubelet=KubeletDelays(**delays)))
-    cluster.start(["kubelet"], Role.PRESIMULATION)
+def world(**delays: int) -> ClusterWorld:
+    cluster = ClusterWorld(ClusterOptions(kubelet=KubeletDelays(**delays)))
+    cluster.start(["kubelet"])
     return cluster
 
 
@@ -24,11 +24,11 @@ def conditions(obj: JsonObject) -> dict[str, str]:
     return {c["type"]: c["status"] for c in obj["status"].get("conditions", ())}
 
 
-def phase(cluster: Cluster, name: str = "a") -> Any:
+def phase(cluster: ClusterWorld, name: str = "a") -> Any:
     return cluster.get("pods", name)["status"]["phase"]
 
 
-def advance(cluster: Cluster, seconds: int) -> None:
+def advance(cluster: ClusterWorld, seconds: int) -> None:
     cluster.event_queue.run(cluster.clock.now() + seconds * SECOND)
     cluster.settle()
 
@@ -65,7 +65,7 @@ def test_an_assigned_pod_runs_and_is_ready() -> None:
     assert (status["name"], status["ready"], status["restartCount"]) == ("main", True, 0)
 
 
-def assigned(*names: str) -> Cluster:
+def assigned(*names: str) -> ClusterWorld:
     """A world whose kubelet has pods to start, all of them at once."""
     cluster = world()
     cluster.create(make_node("n"))
@@ -180,7 +180,7 @@ def test_a_pod_takes_its_time_to_stop(delay: int, grace: int, waited: int, left:
 
 
 def test_a_resize_is_granted_at_once() -> None:
-    cluster = Cluster()
+    cluster = ClusterWorld()
     cluster.create(make_node("n1").cpu("4").memory("8Gi"))
     cluster.create(make_pod("a").cpu("1"))
     pod = cluster.settle().get("pods", "a")
@@ -195,7 +195,7 @@ def test_a_resize_is_granted_at_once() -> None:
 
 
 def test_a_resize_makes_room_for_others_or_takes_it() -> None:
-    cluster = Cluster()
+    cluster = ClusterWorld()
     cluster.create(make_node("n1").cpu("4").memory("8Gi"))
     cluster.create(make_pod("a").cpu("3"))
     cluster.create(make_pod("b").cpu("2"))
@@ -207,7 +207,7 @@ def test_a_resize_makes_room_for_others_or_takes_it() -> None:
 
 def test_a_pod_that_was_changed_before_it_started_becomes_ready() -> None:
     """Taking a gate away counts as a change, and so does a resize."""
-    cluster = Cluster(ClusterOptions(kubelet=KubeletDelays(ready=10 * SECOND)))
+    cluster = ClusterWorld(ClusterOptions(kubelet=KubeletDelays(ready=10 * SECOND)))
     cluster.create(make_node("n1").cpu("4").memory("8Gi"))
     gated = make_pod("a").cpu("1").build()
     gated["spec"]["schedulingGates"] = [{"name": "wait"}]
@@ -225,7 +225,7 @@ def test_a_pod_that_was_changed_before_it_started_becomes_ready() -> None:
 
 
 def test_an_ephemeral_container_runs_at_once() -> None:
-    cluster = Cluster()
+    cluster = ClusterWorld()
     cluster.create(make_node("n1").cpu("4").memory("8Gi"))
     cluster.create(make_pod("a"))
     cluster.settle()
@@ -288,7 +288,7 @@ def test_another_pod_of_the_same_name_is_left_alone_until_it_is_assigned(held: b
 
 def test_what_does_not_change_keeps_its_time() -> None:
     delays = KubeletDelays(ready=10 * SECOND, terminate=5 * SECOND)
-    cluster = Cluster(ClusterOptions(kubelet=delays))
+    cluster = ClusterWorld(ClusterOptions(kubelet=delays))
     cluster.create(make_node("n").cpu("4"))
     pod = make_pod("p").build()
     pod["metadata"]["finalizers"] = ["example.com/stay"]
@@ -302,6 +302,6 @@ def test_what_does_not_change_keeps_its_time() -> None:
     assert started["startedAt"] == before["Initialized"]
 
 
-def times(cluster: Cluster) -> dict[str, str]:
+def times(cluster: ClusterWorld) -> dict[str, str]:
     conditions = cluster.get("pods", "p")["status"]["conditions"]
     return {each["type"]: each["lastTransitionTime"] for each in conditions}

@@ -3,7 +3,7 @@
 import pytest
 
 import kubescene
-from kubescene.cluster import Cluster
+from kubescene.cluster import ClusterWorld
 from kubescene.errors import InvalidError
 from kubescene.scenario import ScenarioBuilder
 from kubescene.testing import make_node, make_pod
@@ -20,11 +20,11 @@ def node_set(name: str = "pool", replicas: int = 3, **template: JsonObject) -> J
     }
 
 
-def names(cluster: Cluster) -> list[str]:
+def names(cluster: ClusterWorld) -> list[str]:
     return sorted(node["metadata"]["name"] for node in cluster.list("nodes"))
 
 
-def test_a_node_set_makes_ready_nodes_of_its_template(cluster: Cluster) -> None:
+def test_a_node_set_makes_ready_nodes_of_its_template(cluster: ClusterWorld) -> None:
     labels = {"topology.kubernetes.io/zone": "a", "kubernetes.io/hostname": "mine"}
     cluster.create(node_set(metadata={"labels": labels, "annotations": {"x": "y"}}))
     cluster.settle()
@@ -38,7 +38,9 @@ def test_a_node_set_makes_ready_nodes_of_its_template(cluster: Cluster) -> None:
     assert cluster.get("nodesets", "pool")["status"] == {"replicas": 3, "observedGeneration": 1}
 
 
-def test_scaled_down_the_highest_numbers_go_and_a_lost_node_comes_back(cluster: Cluster) -> None:
+def test_scaled_down_the_highest_numbers_go_and_a_lost_node_comes_back(
+    cluster: ClusterWorld,
+) -> None:
     cluster.create(node_set(replicas=12))
     cluster.settle().scale("nodesets", "pool", 11)
     cluster.settle()
@@ -50,7 +52,7 @@ def test_scaled_down_the_highest_numbers_go_and_a_lost_node_comes_back(cluster: 
     assert "pool-3" in names(cluster)
 
 
-def test_the_nodes_go_with_their_set(cluster: Cluster) -> None:
+def test_the_nodes_go_with_their_set(cluster: ClusterWorld) -> None:
     cluster.create(make_node("other"))
     cluster.create(node_set())
     cluster.settle().delete("nodesets", "pool")
@@ -58,7 +60,7 @@ def test_the_nodes_go_with_their_set(cluster: Cluster) -> None:
     assert names(cluster) == ["other"]
 
 
-def test_a_name_that_is_taken_is_told(cluster: Cluster) -> None:
+def test_a_name_that_is_taken_is_told(cluster: ClusterWorld) -> None:
     cluster.create(make_node("pool-0"))
     cluster.create(node_set(replicas=1))
     cluster.settle()
@@ -67,7 +69,7 @@ def test_a_name_that_is_taken_is_told(cluster: Cluster) -> None:
     assert 'nodes "pool-0" already exists' in status["message"]
 
 
-def test_an_impossible_set_is_refused(cluster: Cluster) -> None:
+def test_an_impossible_set_is_refused(cluster: ClusterWorld) -> None:
     with pytest.raises(InvalidError, match=r"spec\.replicas"):
         cluster.create(node_set(replicas=-1))
 
@@ -82,7 +84,7 @@ def test_a_thousand_nodes_are_there_before_the_first_pod_is_looked_at() -> None:
     assert len(run.cluster.list("nodes")) == 1000
 
 
-def test_the_definition_survives_scenarios_and_resets(cluster: Cluster) -> None:
+def test_the_definition_survives_scenarios_and_resets(cluster: ClusterWorld) -> None:
     cluster.begin_anew()
     cluster.create(node_set())
     cluster.reset()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kubescene.cluster import Cluster, ClusterOptions, builtin_controllers
+from kubescene.cluster import ClusterOptions, ClusterWorld, builtin_controllers
 from kubescene.errors import NotFoundError
 from kubescene.testing.builders import make_node, make_pod, merged
 from kubescene.types import JsonObject
@@ -13,8 +13,8 @@ SELECTED_NODE = "volume.kubernetes.io/selected-node"
 EPHEMERAL: JsonObject = {"ephemeral": {"volumeClaimTemplate": {"spec": claim("x")["spec"]}}}
 
 
-def world(*objects: JsonObject, events: bool = False) -> Cluster:
-    cluster = Cluster(ClusterOptions(events=events))
+def world(*objects: JsonObject, events: bool = False) -> ClusterWorld:
+    cluster = ClusterWorld(ClusterOptions(events=events))
     for name in ("a1", "b1"):
         cluster.create(make_node(name).cpu("4").memory("8Gi").zone(name[0]))
     for obj in objects:
@@ -23,11 +23,11 @@ def world(*objects: JsonObject, events: bool = False) -> Cluster:
     return cluster
 
 
-def phases(cluster: Cluster, resource: str) -> dict[str, str]:
+def phases(cluster: ClusterWorld, resource: str) -> dict[str, str]:
     return {obj["metadata"]["name"]: obj["status"]["phase"] for obj in cluster.list(resource)}
 
 
-def bound(cluster: Cluster) -> dict[str, str]:
+def bound(cluster: ClusterWorld) -> dict[str, str]:
     """The volumes of all claims that have one."""
     found = {}
     for each in cluster.list("persistentvolumeclaims"):
@@ -195,7 +195,7 @@ def test_nothing_is_written_where_nobody_has_claims() -> None:
         quiet.replace(name, known.factory("namespace"))
     revisions = []
     for controllers in (known, quiet):
-        cluster = Cluster(options, controllers=controllers)
+        cluster = ClusterWorld(options, controllers=controllers)
         cluster.create(make_node("n").cpu("4").memory("8Gi"))
         cluster.create(make_pod("p"))
         cluster.settle()

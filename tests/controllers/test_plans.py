@@ -11,7 +11,7 @@ from kubescene.api.records.changes import Change
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.client import ObjectRef, Reader
 from kubescene.clock import SECOND
-from kubescene.cluster import Cluster, ClusterOptions
+from kubescene.cluster import ClusterOptions, ClusterWorld
 from kubescene.controllers.reconcile import (
     NOTHING,
     Create,
@@ -34,8 +34,8 @@ WEB = ObjectRef(REPLICA_SET, "web", "default")
 
 
 @pytest.fixture
-def world() -> Cluster:
-    return Cluster(ClusterOptions(events=True))
+def world() -> ClusterWorld:
+    return ClusterWorld(ClusterOptions(events=True))
 
 
 class Planned:
@@ -62,7 +62,7 @@ class Planned:
         return self._repair
 
 
-def carry_out(world: Cluster, plan: Plan, repair: Plan = NOTHING) -> Planned:
+def carry_out(world: ClusterWorld, plan: Plan, repair: Plan = NOTHING) -> Planned:
     reconciler = Planned(plan, repair)
     controller = ReconcilerController(reconciler, world.context(Actor("planned")))
     world.create(make_pod("a"))
@@ -70,23 +70,23 @@ def carry_out(world: Cluster, plan: Plan, repair: Plan = NOTHING) -> Planned:
     return reconciler
 
 
-def notice(world: Cluster, message: str) -> Notice:
+def notice(world: ClusterWorld, message: str) -> Notice:
     about = regarding(world.get("namespaces", "default"))
     return Notice(about, NORMAL, "Planned", message, "planner")
 
 
-def told(world: Cluster) -> list[str]:
+def told(world: ClusterWorld) -> list[str]:
     events = sorted(world.list("events"), key=lambda it: int(it["metadata"]["resourceVersion"]))
     return [event["message"] for event in events]
 
 
-def test_scale_asks_for_replicas(world: Cluster) -> None:
+def test_scale_asks_for_replicas(world: ClusterWorld) -> None:
     world.create(make_replica_set("web").replicas(1))
     make(Scale(WEB, 4), world.client(Actor("x")))
     assert world.get("rs", "web")["spec"]["replicas"] == 4
 
 
-def test_update_replaces_exactly_what_was_seen(world: Cluster) -> None:
+def test_update_replaces_exactly_what_was_seen(world: ClusterWorld) -> None:
     seen = world.create(make_replica_set("web").replicas(1))
     client = world.client(Actor("x"))
     make(Update({**seen, "status": {"replicas": 7}}, "status"), client)
@@ -96,7 +96,7 @@ def test_update_replaces_exactly_what_was_seen(world: Cluster) -> None:
         make(Update(seen), client)
 
 
-def test_evict_asks_the_budget(world: Cluster) -> None:
+def test_evict_asks_the_budget(world: ClusterWorld) -> None:
     world.create(make_pod("a").label(app="a").on("n1"))
     running = {"status": {"phase": "Running"}}
     world.patch("pods", "a", running, subresource="status")
@@ -111,7 +111,7 @@ def test_evict_asks_the_budget(world: Cluster) -> None:
     assert "deletionTimestamp" in world.get("pods", "a")["metadata"]
 
 
-def test_notices_of_writes_are_told_as_they_are_accepted(world: Cluster) -> None:
+def test_notices_of_writes_are_told_as_they_are_accepted(world: ClusterWorld) -> None:
     generated = make_pod("x").build()
     generated["metadata"] = {"generateName": "made-", "namespace": "default"}
     plan = Plan(
@@ -127,7 +127,7 @@ def test_notices_of_writes_are_told_as_they_are_accepted(world: Cluster) -> None
     assert told(world) == ["begun", f"created {made['metadata']['name']}", "patched", "deleted"]
 
 
-def test_nothing_is_said_of_a_write_that_is_refused(world: Cluster) -> None:
+def test_nothing_is_said_of_a_write_that_is_refused(world: ClusterWorld) -> None:
     missing = ObjectRef(POD, "nobody", "default")
     plan = Plan(
         (Delete(missing, notice=notice(world, "deleted")), Delete(A, notice=notice(world, "both")))
@@ -140,7 +140,7 @@ def test_nothing_is_said_of_a_write_that_is_refused(world: Cluster) -> None:
 
 
 def test_nobody_listens_unless_asked_to() -> None:
-    world = Cluster()
+    world = ClusterWorld()
     carry_out(world, Plan((Delete(A, notice=notice(world, "deleted")),)))
     assert world.list("pods") == []
     assert world.list("events") == []
@@ -167,7 +167,7 @@ class Patient:
         raise error
 
 
-def test_however_often_a_plan_asks_for_an_instant_it_comes_once(world: Cluster) -> None:
+def test_however_often_a_plan_asks_for_an_instant_it_comes_once(world: ClusterWorld) -> None:
     patient = Patient()
     start = world.clock.now()
     controller = ReconcilerController(patient, world.context(Actor("patient")))
@@ -185,7 +185,7 @@ def test_however_often_a_plan_asks_for_an_instant_it_comes_once(world: Cluster) 
     assert patient.looked == [start + 5 * SECOND, start + 9 * SECOND]
 
 
-def test_an_instant_that_has_passed_may_come_again(world: Cluster) -> None:
+def test_an_instant_that_has_passed_may_come_again(world: ClusterWorld) -> None:
     patient = Patient()
     start = world.clock.now()
     controller = ReconcilerController(patient, world.context(Actor("patient")))
@@ -198,7 +198,7 @@ def test_an_instant_that_has_passed_may_come_again(world: Cluster) -> None:
     assert patient.looked == [start, start + 5 * SECOND, start + 8 * SECOND]
 
 
-def test_what_is_asked_for_at_once_comes_as_often_as_it_is_asked_for(world: Cluster) -> None:
+def test_what_is_asked_for_at_once_comes_as_often_as_it_is_asked_for(world: ClusterWorld) -> None:
     planned = Planned(Plan(requeue_after=0))
     controller = ReconcilerController(planned, world.context(Actor("planned")))
     world.create(make_pod("a"))

@@ -5,7 +5,12 @@ from typing import Any
 import pytest
 
 from kubescene.clock import SECOND, format_time, parse_time
-from kubescene.controllers.builtin.pod_ranking import DELETION_COST, deletion_cost, deletion_order
+from kubescene.controllers.builtin.pod_ranking import (
+    DELETION_COST,
+    deletion_cost,
+    deletion_order,
+    most_restarts,
+)
 from kubescene.testing import make_pod
 from kubescene.types import JsonObject
 
@@ -125,3 +130,11 @@ def test_crowded_nodes_lose_pods_first() -> None:
 def test_a_deletion_cost_is_an_int32_or_zero(text: str, cost: int) -> None:
     assert deletion_cost({"annotations": {DELETION_COST: text}}) == cost
     assert deletion_cost({}) == 0
+
+
+def test_a_pod_that_tells_no_containers_has_not_restarted() -> None:
+    untold = pod("untold", uid="1")
+    untold["status"].pop("containerStatuses", None)
+    assert most_restarts(untold) == (0, 0)
+    order = deletion_order([untold, pod("once", restarts=1, uid="2")], NOW)
+    assert [each["metadata"]["name"] for each in order] == ["once", "untold"]

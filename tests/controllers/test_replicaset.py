@@ -7,10 +7,9 @@ import pytest
 
 import kubescene
 from kubescene import ScenarioBuilder
-from kubescene.actors import Role
 from kubescene.client import Reader
 from kubescene.clock import SECOND
-from kubescene.cluster import Cluster
+from kubescene.cluster import ClusterWorld
 from kubescene.controllers.builtin.replicaset import ReplicaSetReconciler
 from kubescene.controllers.reconcile import ObjectKey, Plan
 from kubescene.controllers.runtime import ReconcilerController
@@ -38,37 +37,37 @@ class Doubting(ReplicaSetReconciler):
 
 
 @pytest.fixture
-def world() -> Cluster:
+def world() -> ClusterWorld:
     """Only the controller under test runs: pods are what the test makes of them."""
-    cluster = Cluster()
+    cluster = ClusterWorld()
     cluster.registrations.replace("replicaset", partial(ReconcilerController, Doubting()))
-    cluster.start(["replicaset"], Role.PRESIMULATION)
+    cluster.start(["replicaset"])
     return cluster
 
 
-def pods(cluster: Cluster) -> list[JsonObject]:
+def pods(cluster: ClusterWorld) -> list[JsonObject]:
     return cluster.list("pods")
 
 
-def names(cluster: Cluster) -> list[str]:
+def names(cluster: ClusterWorld) -> list[str]:
     return [pod["metadata"]["name"] for pod in pods(cluster)]
 
 
-def status(cluster: Cluster, name: str = "web") -> JsonObject:
+def status(cluster: ClusterWorld, name: str = "web") -> JsonObject:
     found: JsonObject = cluster.get("replicasets", name)["status"]
     return found
 
 
-def scale(cluster: Cluster, replicas: int) -> None:
+def scale(cluster: ClusterWorld, replicas: int) -> None:
     cluster.patch("replicasets", "web", {"spec": {"replicas": replicas}})
     cluster.settle()
 
 
-def set_status(cluster: Cluster, pod: str, **changes: Any) -> None:
+def set_status(cluster: ClusterWorld, pod: str, **changes: Any) -> None:
     cluster.patch("pods", pod, {"status": changes}, patch_type="merge", subresource="status")
 
 
-def make_ready(cluster: Cluster, pod: str) -> None:
+def make_ready(cluster: ClusterWorld, pod: str) -> None:
     condition = {"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}
     set_status(cluster, pod, phase="Running", conditions=[condition])
 
@@ -76,7 +75,7 @@ def make_ready(cluster: Cluster, pod: str) -> None:
 # -- creating ----------------------------------------------------------------------------------
 
 
-def test_missing_pods_are_created_from_the_template(world: Cluster) -> None:
+def test_missing_pods_are_created_from_the_template(world: ClusterWorld) -> None:
     template = make_pod("ignored").cpu("100m")
     replica_set = world.create(make_replica_set("web").replicas(3).template(template))
     found = pods(world.settle())
@@ -99,13 +98,13 @@ def test_missing_pods_are_created_from_the_template(world: Cluster) -> None:
         assert pod["spec"]["containers"][0]["resources"]["requests"] == {"cpu": "100m"}
 
 
-def test_more_pods_than_a_burst_are_created_in_passes(world: Cluster) -> None:
+def test_more_pods_than_a_burst_are_created_in_passes(world: ClusterWorld) -> None:
     world.create(make_replica_set("web").replicas(501))
     assert len(pods(world.settle())) == 501
     assert status(world)["replicas"] == 501
 
 
-def test_a_lost_pod_is_replaced(world: Cluster) -> None:
+def test_a_lost_pod_is_replaced(world: ClusterWorld) -> None:
     world.create(make_replica_set("web").replicas(2))
     lost = names(world.settle())[0]
     world.delete("pods", lost)
@@ -115,7 +114,7 @@ def test_a_lost_pod_is_replaced(world: Cluster) -> None:
 
 
 @pytest.mark.parametrize("phase", ["Failed", "Succeeded"])
-def test_a_finished_pod_is_replaced_and_kept(world: Cluster, phase: str) -> None:
+def test_a_finished_pod_is_replaced_and_kept(world: ClusterWorld, phase: str) -> None:
     world.create(make_replica_set("web"))
     finished = names(world.settle())[0]
     set_status(world, finished, phase=phase)
@@ -125,7 +124,7 @@ def test_a_finished_pod_is_replaced_and_kept(world: Cluster, phase: str) -> None
     assert status(world)["replicas"] == 1
 
 
-def test_a_set_that_is_being_deleted_manages_nothing(world: Cluster) -> None:
+def test_a_set_that_is_being_deleted_manages_nothing(world: ClusterWorld) -> None:
     world.create(make_replica_set("web").replicas(2))
     lost = names(world.settle())[0]
     world.patch("replicasets", "web", {"metadata": {"finalizers": ["example.com/held"]}})
@@ -138,7 +137,7 @@ def test_a_set_that_is_being_deleted_manages_nothing(world: Cluster) -> None:
 # -- scaling down ------------------------------------------------------------------------------
 
 
-def test_surplus_pods_are_deleted(world: Cluster) -> None:
+def test_surplus_pods_are_deleted(world: ClusterWorld) -> None:
     world.create(make_replica_set("web").replicas(5))
     before = names(world.settle())
     scale(world, 2)
@@ -146,7 +145,7 @@ def test_surplus_pods_are_deleted(world: Cluster) -> None:
     assert set(names(world)) < set(before)
 
 
-def test_scaling_to_zero_and_back(world: Cluster) -> None:
+def test_scaling_to_zero_and_back(world: ClusterWorld) -> None:
     world.create(make_replica_set("web").replicas(3))
     world.settle()
     scale(world, 0)
@@ -156,7 +155,7 @@ def test_scaling_to_zero_and_back(world: Cluster) -> None:
     assert len(names(world)) == 1
 
 
-def test_the_running_pod_outlives_the_pending_one(cluster: Cluster) -> None:
+def test_the_running_pod_outlives_the_pending_one(cluster: ClusterWorld) -> None:
     cluster.create(make_node("n").cpu("1"))
     cluster.create(make_replica_set("web").replicas(2).template(make_pod("x").cpu("1")))
     (placed,) = (
@@ -169,7 +168,7 @@ def test_the_running_pod_outlives_the_pending_one(cluster: Cluster) -> None:
 # -- claiming ----------------------------------------------------------------------------------
 
 
-def test_a_matching_orphan_is_adopted_instead_of_creating(world: Cluster) -> None:
+def test_a_matching_orphan_is_adopted_instead_of_creating(world: ClusterWorld) -> None:
     world.create(make_pod("orphan").label(app="web"))
     world.create(make_pod("stranger").label(app="other"))
     world.create(make_replica_set("web").replicas(2))
@@ -180,7 +179,7 @@ def test_a_matching_orphan_is_adopted_instead_of_creating(world: Cluster) -> Non
     assert "ownerReferences" not in world.get("pods", "stranger")["metadata"]
 
 
-def test_an_orphan_that_comes_later_is_adopted_and_is_one_too_many(world: Cluster) -> None:
+def test_an_orphan_that_comes_later_is_adopted_and_is_one_too_many(world: ClusterWorld) -> None:
     world.create(make_replica_set("web"))
     world.settle()
     world.create(make_pod("late").label(app="web"))
@@ -188,7 +187,9 @@ def test_an_orphan_that_comes_later_is_adopted_and_is_one_too_many(world: Cluste
     assert len(names(world)) == 1
 
 
-def test_a_pod_whose_labels_come_to_match_is_adopted_and_is_one_too_many(world: Cluster) -> None:
+def test_a_pod_whose_labels_come_to_match_is_adopted_and_is_one_too_many(
+    world: ClusterWorld,
+) -> None:
     world.create(make_pod("stranger").label(app="other"))
     world.create(make_replica_set("web"))
     world.settle()
@@ -198,7 +199,7 @@ def test_a_pod_whose_labels_come_to_match_is_adopted_and_is_one_too_many(world: 
     assert len(names(world)) == 1
 
 
-def test_two_sets_do_not_adopt_the_same_orphan(world: Cluster) -> None:
+def test_two_sets_do_not_adopt_the_same_orphan(world: ClusterWorld) -> None:
     world.create(make_pod("orphan").label(app="web"))
     world.create(make_replica_set("web"))
     other = make_replica_set("web").build()
@@ -208,7 +209,7 @@ def test_two_sets_do_not_adopt_the_same_orphan(world: Cluster) -> None:
     assert sorted(reference["name"] for (reference,) in owners) == ["rival", "web"]
 
 
-def test_a_finished_orphan_is_not_adopted(world: Cluster) -> None:
+def test_a_finished_orphan_is_not_adopted(world: ClusterWorld) -> None:
     world.create(make_pod("orphan").label(app="web"))
     set_status(world, "orphan", phase="Succeeded")
     world.create(make_replica_set("web"))
@@ -216,7 +217,7 @@ def test_a_finished_orphan_is_not_adopted(world: Cluster) -> None:
     assert "ownerReferences" not in world.get("pods", "orphan")["metadata"]
 
 
-def test_a_pod_of_another_owner_is_not_adopted(world: Cluster) -> None:
+def test_a_pod_of_another_owner_is_not_adopted(world: ClusterWorld) -> None:
     pod = make_pod("taken").label(app="web").build()
     owner = {"apiVersion": "v1", "kind": "X", "name": "x", "uid": "u", "controller": True}
     world.create({**pod, "metadata": {**pod["metadata"], "ownerReferences": [owner]}})
@@ -226,7 +227,7 @@ def test_a_pod_of_another_owner_is_not_adopted(world: Cluster) -> None:
     assert world.get("pods", "taken")["metadata"]["ownerReferences"] == [owner]
 
 
-def test_an_orphan_of_another_namespace_is_not_adopted(world: Cluster) -> None:
+def test_an_orphan_of_another_namespace_is_not_adopted(world: ClusterWorld) -> None:
     world.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "far"}})
     account = {"apiVersion": "v1", "kind": "ServiceAccount"}
     if not world.list("serviceaccounts", "far"):
@@ -237,7 +238,7 @@ def test_an_orphan_of_another_namespace_is_not_adopted(world: Cluster) -> None:
     assert "ownerReferences" not in world.get("pods", "orphan", "far")["metadata"]
 
 
-def test_a_pod_that_no_longer_matches_is_released_and_replaced(world: Cluster) -> None:
+def test_a_pod_that_no_longer_matches_is_released_and_replaced(world: ClusterWorld) -> None:
     world.create(make_replica_set("web"))
     (pod,) = names(world.settle())
     world.patch("pods", pod, {"metadata": {"labels": {"app": "debug"}}})
@@ -250,7 +251,7 @@ def test_a_pod_that_no_longer_matches_is_released_and_replaced(world: Cluster) -
 # -- status ------------------------------------------------------------------------------------
 
 
-def test_the_status_counts(world: Cluster) -> None:
+def test_the_status_counts(world: ClusterWorld) -> None:
     world.create(make_replica_set("web").replicas(3))
     first, second, _ = names(world.settle())
     assert status(world) == {
@@ -267,7 +268,7 @@ def test_the_status_counts(world: Cluster) -> None:
     assert status(world)["observedGeneration"] == 2
 
 
-def test_a_pod_without_the_template_labels_is_not_fully_labeled(world: Cluster) -> None:
+def test_a_pod_without_the_template_labels_is_not_fully_labeled(world: ClusterWorld) -> None:
     web = make_replica_set("web").build()
     labels = {"app": "web", "track": "canary"}
     template = {**web["spec"]["template"], "metadata": {"labels": labels}}
@@ -277,7 +278,7 @@ def test_a_pod_without_the_template_labels_is_not_fully_labeled(world: Cluster) 
     assert (counts["replicas"], counts["fullyLabeledReplicas"]) == (2, 1)
 
 
-def test_terminating_pods_are_counted_apart(world: Cluster) -> None:
+def test_terminating_pods_are_counted_apart(world: ClusterWorld) -> None:
     world.create(make_node("n"))
     world.create(make_replica_set("web").template(make_pod("x").on("n")))
     (pod,) = names(world.settle())
@@ -286,7 +287,7 @@ def test_terminating_pods_are_counted_apart(world: Cluster) -> None:
     assert (counts["replicas"], counts["terminatingReplicas"]) == (1, 1)
 
 
-def test_a_pod_that_is_no_longer_ready_is_not_counted_so(world: Cluster) -> None:
+def test_a_pod_that_is_no_longer_ready_is_not_counted_so(world: ClusterWorld) -> None:
     world.create(make_replica_set("web").replicas(2))
     first, second = names(world.settle())
     for pod in (first, second):
@@ -301,9 +302,9 @@ def test_a_pod_that_is_no_longer_ready_is_not_counted_so(world: Cluster) -> None
 
 
 def test_a_set_at_rest_is_not_looked_at() -> None:
-    doubting, cluster = Doubting(), Cluster()
+    doubting, cluster = Doubting(), ClusterWorld()
     cluster.registrations.replace("replicaset", partial(ReconcilerController, doubting))
-    cluster.start(["replicaset"], Role.PRESIMULATION)
+    cluster.start(["replicaset"])
     cluster.create(make_replica_set("web").replicas(5))
     for pod in names(cluster.settle()):
         make_ready(cluster, pod)
@@ -312,9 +313,9 @@ def test_a_set_at_rest_is_not_looked_at() -> None:
 
 
 def test_a_set_at_rest_gets_no_turn() -> None:
-    reconciler, cluster = ReplicaSetReconciler(), Cluster()
+    reconciler, cluster = ReplicaSetReconciler(), ClusterWorld()
     cluster.registrations.replace("replicaset", partial(ReconcilerController, reconciler))
-    (slot,) = cluster.start(["replicaset"], Role.PRESIMULATION)
+    (slot,) = cluster.start(["replicaset"])
     cluster.create(make_replica_set("web").replicas(1))
     (pod,) = names(cluster.settle())
     make_ready(cluster, pod)
@@ -322,10 +323,25 @@ def test_a_set_at_rest_gets_no_turn() -> None:
     cluster.patch("pods", pod, {"metadata": {"annotations": {"a": "b"}}})
     assert not slot.awake
     cluster.patch("pods", pod, {"metadata": {"labels": {"a": "b"}}})
+    assert not slot.awake  # it gets more labels, as from its node: still selected
+    cluster.patch("pods", pod, {"metadata": {"labels": {"app": "another"}}})
     assert slot.awake
 
 
-def test_a_settled_set_is_not_written_again(world: Cluster) -> None:
+def test_a_pod_that_gets_a_label_its_set_excludes_is_released(world: ClusterWorld) -> None:
+    made = make_replica_set("web").build()
+    made["spec"]["selector"]["matchExpressions"] = [{"key": "debug", "operator": "DoesNotExist"}]
+    world.create(made)
+    (pod,) = names(world.settle())
+    make_ready(world, pod)
+    world.settle()
+    world.patch("pods", pod, {"metadata": {"labels": {"debug": "yes"}}})
+    world.settle()
+    assert "ownerReferences" not in world.get("pods", pod)["metadata"]
+    assert len(names(world)) == 2
+
+
+def test_a_settled_set_is_not_written_again(world: ClusterWorld) -> None:
     world.create(make_replica_set("web").replicas(3))
     revision = world.settle().store.revision
     assert world.settle().store.revision == revision
@@ -334,7 +350,7 @@ def test_a_settled_set_is_not_written_again(world: Cluster) -> None:
 # -- refused writes ----------------------------------------------------------------------------
 
 
-def test_a_status_that_somebody_else_wrote_is_put_right(world: Cluster) -> None:
+def test_a_status_that_somebody_else_wrote_is_put_right(world: ClusterWorld) -> None:
     world.create(make_replica_set("web").replicas(2))
     right = status(world.settle())
     wrong = {"replicas": 9, "observedGeneration": None}
@@ -342,14 +358,14 @@ def test_a_status_that_somebody_else_wrote_is_put_right(world: Cluster) -> None:
     assert status(world.settle()) == right
 
 
-def test_a_change_of_the_set_that_asks_for_nothing_is_observed(world: Cluster) -> None:
+def test_a_change_of_the_set_that_asks_for_nothing_is_observed(world: ClusterWorld) -> None:
     world.create(make_replica_set("web").replicas(2))
     world.settle()
     world.patch("replicasets", "web", {"spec": {"minReadySeconds": 5}})
     assert status(world.settle())["observedGeneration"] == 2
 
 
-def test_a_pod_whose_labels_change_twice_counts_once(world: Cluster) -> None:
+def test_a_pod_whose_labels_change_twice_counts_once(world: ClusterWorld) -> None:
     world.create(make_replica_set("web").replicas(2))
     first = names(world.settle())[0]
     for value in ("x", "y"):
@@ -360,7 +376,7 @@ def test_a_pod_whose_labels_change_twice_counts_once(world: Cluster) -> None:
     assert len(names(world)) == 3
 
 
-def test_a_set_of_the_same_name_starts_anew(world: Cluster) -> None:
+def test_a_set_of_the_same_name_starts_anew(world: ClusterWorld) -> None:
     world.create(make_replica_set("web").replicas(2))
     before = status(world.settle())
     world.delete("replicasets", "web")
@@ -377,7 +393,7 @@ def with_missing_class() -> JsonObject:
     )
 
 
-def test_a_refused_create_shows_as_replica_failure(world: Cluster) -> None:
+def test_a_refused_create_shows_as_replica_failure(world: ClusterWorld) -> None:
     world.clock.wait_until(world.clock.now() + 5 * SECOND)
     world.create(with_missing_class())
     (condition,) = status(world.settle())["conditions"]
@@ -388,7 +404,7 @@ def test_a_refused_create_shows_as_replica_failure(world: Cluster) -> None:
     assert names(world) == []
 
 
-def test_the_failure_goes_when_the_pods_can_be_created(world: Cluster) -> None:
+def test_the_failure_goes_when_the_pods_can_be_created(world: ClusterWorld) -> None:
     world.create(with_missing_class())
     world.settle().create(make_priority_class("gold", 10))
     scale(world, 2)
@@ -403,7 +419,7 @@ def test_what_was_refused_is_tried_again_in_the_next_step() -> None:
     assert "conditions" not in status(run.cluster)
 
 
-def test_a_failure_leaves_the_other_counts_right(world: Cluster) -> None:
+def test_a_failure_leaves_the_other_counts_right(world: ClusterWorld) -> None:
     web = with_missing_class()
     world.create(make_priority_class("gold", 10))
     world.create({**web, "spec": {**web["spec"], "replicas": 1, "minReadySeconds": 5}})

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from kubescene.api.scheme import GroupVersionKind
-from kubescene.cluster import Cluster, ClusterOptions
+from kubescene.cluster import ClusterOptions, ClusterWorld
 from kubescene.controllers.builtin.resource_claim import _base_name
 from kubescene.testing.builders import make_node, make_pod
 from kubescene.types import JsonObject
@@ -36,7 +36,7 @@ def pod(name: str, **spec: Any) -> JsonObject:
 
 
 @pytest.fixture
-def devices(cluster: Cluster) -> Cluster:
+def devices(cluster: ClusterWorld) -> ClusterWorld:
     """A node with one device."""
     cluster.create(make_node("n").cpu("4").memory("8Gi").build())
     pool = {"name": "n", "generation": 1, "resourceSliceCount": 1}
@@ -47,16 +47,16 @@ def devices(cluster: Cluster) -> Cluster:
     return cluster
 
 
-def claims(cluster: Cluster) -> list[JsonObject]:
+def claims(cluster: ClusterWorld) -> list[JsonObject]:
     return cluster.list("resourceclaims")
 
 
-def phase(cluster: Cluster, name: str) -> str:
+def phase(cluster: ClusterWorld, name: str) -> str:
     found: str = cluster.get("pods", name)["status"]["phase"]
     return found
 
 
-def test_a_pod_gets_a_claim_of_its_own_and_runs(devices: Cluster) -> None:
+def test_a_pod_gets_a_claim_of_its_own_and_runs(devices: ClusterWorld) -> None:
     devices.create(template(labels={"team": "a"}, annotations={"note": "x"}))
     devices.create(pod("p"))
     devices.settle()
@@ -72,7 +72,7 @@ def test_a_pod_gets_a_claim_of_its_own_and_runs(devices: Cluster) -> None:
     assert [each["name"] for each in claim["status"]["reservedFor"]] == ["p"]
 
 
-def test_a_template_that_comes_late_is_waited_for(devices: Cluster) -> None:
+def test_a_template_that_comes_late_is_waited_for(devices: ClusterWorld) -> None:
     devices.create(pod("p"))
     devices.settle()
     assert claims(devices) == []
@@ -82,7 +82,7 @@ def test_a_template_that_comes_late_is_waited_for(devices: Cluster) -> None:
 
 
 def test_people_are_told_of_a_template_that_is_missing() -> None:
-    cluster = Cluster(ClusterOptions(events=True))
+    cluster = ClusterWorld(ClusterOptions(events=True))
     cluster.create(pod("p"))
     cluster.settle()
     told = [each["message"] for each in cluster.list("events") if "Claim" in each["reason"]]
@@ -92,7 +92,7 @@ def test_people_are_told_of_a_template_that_is_missing() -> None:
     ]
 
 
-def test_devices_go_to_the_next_pod_when_one_is_gone(devices: Cluster) -> None:
+def test_devices_go_to_the_next_pod_when_one_is_gone(devices: ClusterWorld) -> None:
     devices.create(template())
     devices.create(pod("p"))
     devices.create(pod("q"))
@@ -104,7 +104,7 @@ def test_devices_go_to_the_next_pod_when_one_is_gone(devices: Cluster) -> None:
     assert [each["metadata"]["name"][0] for each in claims(devices)] == ["q"]
 
 
-def test_a_claim_goes_when_its_pod_has_ended(devices: Cluster) -> None:
+def test_a_claim_goes_when_its_pod_has_ended(devices: ClusterWorld) -> None:
     devices.create(template())
     devices.create(pod("p"))
     devices.settle()
@@ -113,7 +113,7 @@ def test_a_claim_goes_when_its_pod_has_ended(devices: Cluster) -> None:
     assert claims(devices) == []
 
 
-def test_a_claim_that_people_made_stays_and_gives_its_devices_back(devices: Cluster) -> None:
+def test_a_claim_that_people_made_stays_and_gives_its_devices_back(devices: ClusterWorld) -> None:
     request = {"name": "r", "exactly": {"deviceClassName": "gpu"}}
     devices.create(resource("ResourceClaim", "ours", {"devices": {"requests": [request]}}))
     entries = [{"name": "gpu", "resourceClaimName": "ours"}]
@@ -129,7 +129,7 @@ def test_a_claim_that_people_made_stays_and_gives_its_devices_back(devices: Clus
     assert not claim["metadata"].get("finalizers")
 
 
-def test_a_claim_that_is_deleted_while_used_waits_for_its_pod(devices: Cluster) -> None:
+def test_a_claim_that_is_deleted_while_used_waits_for_its_pod(devices: ClusterWorld) -> None:
     devices.create(template())
     devices.create(pod("p"))
     devices.settle()
@@ -142,7 +142,7 @@ def test_a_claim_that_is_deleted_while_used_waits_for_its_pod(devices: Cluster) 
     assert claims(devices) == []
 
 
-def test_a_claim_of_extended_resources_goes_with_its_pod(devices: Cluster) -> None:
+def test_a_claim_of_extended_resources_goes_with_its_pod(devices: ClusterWorld) -> None:
     spec = {"extendedResourceName": "example.com/gpu"}
     devices.create(resource("DeviceClass", "extended", spec))
     made = make_pod("p").build()
@@ -157,7 +157,7 @@ def test_a_claim_of_extended_resources_goes_with_its_pod(devices: Cluster) -> No
     assert claims(devices) == []
 
 
-def test_a_pod_that_came_with_its_node_has_its_claim_reserved(devices: Cluster) -> None:
+def test_a_pod_that_came_with_its_node_has_its_claim_reserved(devices: ClusterWorld) -> None:
     request = {"name": "r", "exactly": {"deviceClassName": "gpu"}}
     devices.create(resource("ResourceClaim", "ours", {"devices": {"requests": [request]}}))
     entries = [{"name": "gpu", "resourceClaimName": "ours"}]
@@ -175,7 +175,7 @@ def test_long_names_are_both_shortened() -> None:
     assert made == f"{'p' * 41}-{'c' * 13}"
 
 
-def test_without_claims_there_is_nothing_to_do(cluster: Cluster) -> None:
+def test_without_claims_there_is_nothing_to_do(cluster: ClusterWorld) -> None:
     cluster.create(make_node("n").cpu("4").memory("8Gi").build())
     cluster.create(make_pod("p").build())
     cluster.settle()

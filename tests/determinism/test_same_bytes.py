@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 import kubescene
-from kubescene.cluster import Cluster, ClusterOptions, builtin_controllers
+from kubescene.cluster import ClusterOptions, ClusterWorld, builtin_controllers
 from kubescene.control.loops import IDLE, ControllerContext, Progress
 from kubescene.scenario import Engine, ScenarioBuilder, load_scenario
 from kubescene.scenario.resource import ScenarioResource
@@ -171,7 +171,7 @@ def test_the_mode_says_what_is_explained(mode: str, explained: str) -> None:
     assert len(rows) == expected
 
 
-def play_on(cluster: Cluster, scenario: ScenarioBuilder) -> JsonObject:
+def play_on(cluster: ClusterWorld, scenario: ScenarioBuilder) -> JsonObject:
     recorder = TimelineRecorder(cluster.clock)
     cluster.observe(recorder)
     cluster.create(scenario)
@@ -186,7 +186,7 @@ def play_on(cluster: Cluster, scenario: ScenarioBuilder) -> JsonObject:
 
 
 def test_a_used_cluster_gives_the_same_status() -> None:
-    fresh, used = Cluster(), Cluster()
+    fresh, used = ClusterWorld(), ClusterWorld()
     between = ScenarioBuilder("between").create(make_node("n").cpu("4"), make_replica_set("web"))
     play_on(used, between.advance("5m").done())
     assert play_on(used, CROWD) == play_on(fresh, CROWD)
@@ -214,13 +214,13 @@ class Gambler:
         return Progress(wrote=True, more=True)
 
 
-def gambling_cluster() -> Cluster:
+def gambling_cluster() -> ClusterWorld:
     registrations = builtin_controllers(ClusterOptions())
     registrations.register("gambler", Gambler)
-    return Cluster(controllers=registrations)
+    return ClusterWorld(controllers=registrations)
 
 
-def drawn_on(cluster: Cluster) -> list[str]:
+def drawn_on(cluster: ClusterWorld) -> list[str]:
     maps = cluster.list("configmaps")
     return [each["data"]["drawn"] for each in maps if "drawn" in each.get("data", {})]
 

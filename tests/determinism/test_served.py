@@ -9,7 +9,7 @@ import pytest
 import kubescene
 from kubescene.apiserver.engine_thread import EngineThread
 from kubescene.clock import VirtualClock, WallClock
-from kubescene.cluster import Cluster
+from kubescene.cluster import ClusterWorld
 from kubescene.errors import ForbiddenError
 from kubescene.runs.staging import cluster_options
 from kubescene.scenario import load_scenario
@@ -26,7 +26,7 @@ def served(request: pytest.FixtureRequest) -> Iterator[EngineThread]:
     scenario: JsonObject = request.param
     options = cluster_options(scenario, None)
     clock = VirtualClock() if options.start is None else VirtualClock(options.start)
-    thread = EngineThread(Cluster(options, clock=clock, server_clock=WallClock()))
+    thread = EngineThread(ClusterWorld(options, clock=clock, server_clock=WallClock()))
     thread.start()
     yield thread
     thread.stop()
@@ -40,6 +40,7 @@ def served(request: pytest.FixtureRequest) -> Iterator[EngineThread]:
 )
 def test_a_served_run_gives_the_same_status(served: EngineThread, path: Path) -> None:
     cluster, scenario = served.cluster, load_scenario(path)
+    assert isinstance(cluster, ClusterWorld)
     name = scenario["metadata"]["name"]
     engine = served.call(lambda: begun(cluster, scenario))
     looked = Event()

@@ -165,7 +165,7 @@ class Counting:
     def begin(self, total: int, kept: int, damaged: Any) -> None:
         self.kept, self.damaged = kept, list(damaged)
 
-    def finished(self, run: object) -> None:
+    def finished(self, *, failed: bool) -> None:
         self.played += 1
 
 

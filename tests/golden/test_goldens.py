@@ -42,3 +42,10 @@ def test_decisions_equal_those_of_kube_scheduler(family: str) -> None:
     [tally] = replay_files([DATA / f"{family}.jsonl.gz"])
     assert tally.cases == CASES[family]
     assert tally.is_equal, "\n".join(str(each) for each in tally.first)
+
+
+@pytest.mark.parametrize("family", CASES)
+def test_so_do_those_without_any_shortcut(family: str) -> None:
+    [tally] = replay_files([DATA / f"{family}.jsonl.gz"], plain=True)
+    assert tally.cases == CASES[family]
+    assert tally.is_equal, "\n".join(str(each) for each in tally.first)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from altering import altered, as_row, places, written
-from kubescene.testing.goldens import Golden, Tally, read_goldens, replay, replay_files
+from kubescene.testing.goldens import Golden, GoldenTally, read_goldens, replay, replay_files
 from kubescene.testing.goldens.__main__ import main
 from kubescene.testing.goldens.horizontal import HorizontalAspect, HorizontalWorld
 
@@ -88,8 +88,8 @@ def recorded(aspect: HorizontalAspect) -> Golden:
     return next(golden for golden in goldens(family) if places(golden.result, path.split("/")))
 
 
-def tally_of(golden: Golden) -> Tally:
-    tally = Tally(golden.family)
+def tally_of(golden: Golden) -> GoldenTally:
+    tally = GoldenTally(golden.family)
     replay(golden, tally)
     return tally
 

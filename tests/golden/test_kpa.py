@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from altering import altered
-from kubescene.testing.goldens import Golden, Tally, read_goldens, replay, replay_files
+from kubescene.testing.goldens import Golden, GoldenTally, read_goldens, replay, replay_files
 from kubescene.testing.goldens.__main__ import main
 from kubescene.testing.goldens.kpa import KpaAspect
 
@@ -39,7 +39,7 @@ def first(family: str) -> Golden:
 @pytest.mark.parametrize("aspect", FIELDS)
 def test_an_altered_answer_is_a_difference(aspect: KpaAspect) -> None:
     family, name = FIELDS[aspect]
-    golden, tally = first(family), Tally(family)
+    golden, tally = first(family), GoldenTally(family)
     answer = golden.result["answers"][0]
     value = answer[name]
     answer[name] = value * 1.05 if isinstance(value, float) else altered(value)
@@ -57,7 +57,7 @@ def flat(golden: Golden) -> dict[str, Any]:
 
 
 def test_what_we_raise_is_a_difference() -> None:
-    golden, tally = first("plain"), Tally("plain")
+    golden, tally = first("plain"), GoldenTally("plain")
     golden.case["spec"]["targetValue"] = 0
     replay(golden, tally)
     assert "ZeroDivisionError" in str(tally.first[0])

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from altering import altered, as_row, places, written
-from kubescene.testing.goldens import Aspect, Golden, Tally, read_goldens, replay
+from kubescene.testing.goldens import Aspect, Golden, GoldenTally, read_goldens, replay
 from kubescene.testing.goldens.__main__ import main
 
 DATA = Path(__file__).parent / "data" / "scheduler"
@@ -68,13 +68,13 @@ def recorded(aspect: Aspect) -> Golden:
     )
 
 
-def tally_of(golden: Golden) -> Tally:
-    tally = Tally(golden.family)
+def tally_of(golden: Golden) -> GoldenTally:
+    tally = GoldenTally(golden.family)
     replay(golden, tally)
     return tally
 
 
-def unequal(tally: Tally, aspect: Aspect) -> int:
+def unequal(tally: GoldenTally, aspect: Aspect) -> int:
     return tally.compared[aspect] - tally.equal[aspect]
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from altering import altered, places
-from kubescene.testing.goldens import Golden, Tally, read_goldens, replay, replay_files
+from kubescene.testing.goldens import Golden, GoldenTally, read_goldens, replay, replay_files
 from kubescene.testing.goldens.__main__ import main
 from kubescene.testing.goldens.vertical import VerticalAspect
 
@@ -91,7 +91,7 @@ def test_an_altered_recording_is_a_difference(aspect: VerticalAspect) -> None:
     golden = deepcopy(recorded(aspect))
     container, key = places(golden.result, ALTERED[aspect][1].split("/"))[0]
     container[key] = changed(container[key])
-    tally = Tally(golden.family)
+    tally = GoldenTally(golden.family)
     replay(golden, tally)
     assert tally.compared[aspect] > tally.equal[aspect], tally.first
 
@@ -122,7 +122,7 @@ def test_where_the_recorded_one_crashed_nothing_is_compared() -> None:
     for pod in crashed["result"]["pods"]:
         pod["error"] = "panic"
     crashed["result"]["panic"] = True
-    tally = Tally("updater")
+    tally = GoldenTally("updater")
     replay(Golden(crashed["case"], crashed["result"]), tally)
     assert not tally.compared
 
@@ -184,7 +184,7 @@ def test_a_large_weight_is_compared_as_the_number_that_it_is() -> None:
         "lastSampleStart": "2026-03-03T11:00:00Z",
         "totalSamplesCount": 60,
     }
-    tally = Tally("large", "steps")
+    tally = GoldenTally("large", "steps")
     replay(Golden(case, {"steps": [{}, {}, {"checkpoints": {"c": status}}]}), tally)
     assert tally.is_equal, "\n".join(str(each) for each in tally.first)
 
@@ -199,7 +199,7 @@ def test_times_may_have_fractions() -> None:
     for step in result["steps"]:
         for container in step.get("containers", ()):
             container |= {each: container[each] + 0.25 for each in ("firstSample", "lastSample")}
-    tally = Tally("fractions", "steps")
+    tally = GoldenTally("fractions", "steps")
     replay(Golden(case, result), tally)
     assert tally.compared[VerticalAspect.HISTORY] > 0
     assert tally.equal[VerticalAspect.HISTORY] == tally.compared[VerticalAspect.HISTORY]

@@ -2,9 +2,11 @@
 
 from copy import deepcopy
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
 
 import kubescene
 from kubescene.instruments import Instrument, StepPhaseChange
@@ -14,7 +16,7 @@ from kubescene.scenario.engine import Engine
 from kubescene.shortcuts import ALL, PLAIN
 from kubescene.testing import make_pod
 from lane.both_ways import changes, compared, counts, deployment, nodes, pod, records
-from random_scenarios import random_scenario
+from random_scenarios import random_scenario, random_scenarios
 
 MANY = 250
 """Nodes: more than those up to which every attempt is explained."""
@@ -56,6 +58,12 @@ def test_explanations_are_the_same_at_every_level(explain: str, tmp_path: Path) 
     assert compared(scenario, tmp_path).pods == 149
 
 
+def test_pods_that_like_each_other_are_no_longer_alike_once_there_is_one(tmp_path: Path) -> None:
+    host = "kubernetes.io/hostname"
+    fond = pod().near(host, weight=100, app="fond").labels({"app": "fond"})
+    assert compared(nodes(MANY).create(fond, count=40).done(), tmp_path).pods == 39
+
+
 def test_pods_carry_the_zone_and_region_of_their_nodes(tmp_path: Path) -> None:
     def labeled(node: Any) -> Any:
         return node.zone("east").labels({"topology.kubernetes.io/region": "r1"})
@@ -88,6 +96,13 @@ def test_deletion_and_preemption_right_after_see_the_pods_as_ever(tmp_path: Path
 @pytest.mark.parametrize("seed", range(100, 112))
 def test_scenarios_made_by_lot(seed: int, tmp_path: Path) -> None:
     compared(random_scenario(seed, pods=200, nodes=40), tmp_path)
+
+
+@given(random_scenarios(pods=120, nodes=30))
+@settings(max_examples=12, deadline=None)
+def test_worlds_that_hypothesis_makes(scenario: dict[str, Any]) -> None:
+    with TemporaryDirectory() as folder:
+        compared(scenario, Path(folder))
 
 
 # -- bunches ---------------------------------------------------------------------------------------

@@ -1,15 +1,19 @@
 """Who plays and who waits, without a thread or a socket: moments are turned by hand."""
 
 from collections.abc import Iterator, Sequence
+from errno import ENOSPC
 
 import pytest
 
+from kubescene.api.records import Record
 from kubescene.clock import WallClock
-from kubescene.cluster import Cluster, ClusterOptions
+from kubescene.cluster import ClusterOptions, ClusterWorld
 from kubescene.control import ControllerContext, Progress
 from kubescene.errors import ExpiredError, ForbiddenError
 from kubescene.live import LiveScenarios
+from kubescene.live.runs import LiveRun, StoreRunFactory
 from kubescene.live.scenarios import RECONFIGURED
+from kubescene.runs.sinks import MemorySink
 from kubescene.scenario import ScenarioBuilder
 from kubescene.scenario.phases import ResultsStrategy
 from kubescene.testing import make_node, make_pod
@@ -23,13 +27,15 @@ class Stage:
         self,
         results: ResultsStrategy = ResultsStrategy.AT_MOVING_NEXT_STEP,
         items: Sequence[JsonObject] = (),
+        makes_runs: type[StoreRunFactory] = StoreRunFactory,
     ) -> None:
         clock = WallClock()
-        self.cluster = Cluster(ClusterOptions(events=True), clock=clock, server_clock=clock)
+        self.cluster = ClusterWorld(ClusterOptions(events=True), clock=clock, server_clock=clock)
         self.cluster.load({"kind": "List", "items": list(items)})
         self.cluster.registry.track_fields = True
         self.cluster.store.own()
-        self.live = LiveScenarios(self.cluster, results)
+        factory = makes_runs(self.cluster, results)
+        self.live = LiveScenarios(self.cluster, results, factory=factory)
         self.live.begin()
 
     def settle(self) -> None:
@@ -334,3 +340,47 @@ def test_a_scenario_in_whose_place_another_one_is_put_is_gone(stage: Stage) -> N
     stage.cluster.create(simple("next").done())
     stage.settle()
     assert (stage.phase("s"), stage.phase("next")) == ("Succeeded", "Succeeded")
+
+
+class FullDisk(MemorySink):
+    """Nothing more can be written when the run has ended."""
+
+    is_open = True
+
+    def finish(self, *arguments: object) -> None:
+        raise OSError(ENOSPC, "No space left on device")
+
+    def close(self) -> None:
+        raise OSError(ENOSPC, "No space left on device")
+
+
+class OnFullDisk(StoreRunFactory):
+    def run(self, record: Record) -> LiveRun:
+        results = ResultsStrategy.AT_MOVING_NEXT_STEP
+        return LiveRun(self._cluster, self.waiting(record), results, sink=FullDisk())
+
+
+def test_a_run_that_cannot_be_kept_leaves_the_world_free(caplog: pytest.LogCaptureFixture) -> None:
+    stage = Stage(makes_runs=OnFullDisk)
+    for name in ("first", "second"):
+        stage.cluster.create(simple(name).done())
+        stage.settle()
+        assert stage.phase(name) == "Succeeded"
+        assert not stage.live.is_playing()
+    stage.cluster.create(make_node("mine"))
+    stage.live.look()
+    assert not stage.live.holds_world
+    assert "what scenario first did could not be kept whole" in caplog.text
+
+
+def test_who_waits_is_told_when_the_one_before_ends_by_itself(stage: Stage) -> None:
+    """Nobody sends a command meanwhile: those who wait know who comes first all the same."""
+    for scenario in (simple("first").done(), simple("second"), simple("third")):
+        stage.cluster.create(scenario.build())
+    for _ in stage.begin():
+        pass
+    told = stage.cluster.get("scenarios", "third")["status"]["message"]
+    assert told == 'scenario "first" comes first'
+    assert stage.live.moments() is not None
+    told = stage.cluster.get("scenarios", "third")["status"]["message"]
+    assert told == 'scenario "second" comes first'

@@ -1,8 +1,9 @@
 """Scenarios made by chance, for two schedulers that must decide alike.
 
-They use what the default plugins look at, in steps between which nodes come, go and change. Pods
-have one priority: among several, kube-scheduler tries again by seconds of real time. Nodes that
-join later hold no images: it looks at park pods between, and so knows older numbers of holders.
+They use what the default plugins look at, in steps between which nodes come, go and change. Nodes
+that join later hold no images: it looks at park pods between, and so knows older numbers of
+holders. `waiting_scenario` has little room and several priorities, so that most pods are tried
+again; nobody preempts, since kube-scheduler chooses among equal victims by chance.
 """
 
 from collections.abc import Sequence
@@ -198,3 +199,42 @@ def random_scenario(seed: int) -> JsonObject:
     del made["spec"]["controllers"]["outside"]
     made["spec"]["simulation"] = {"schedulerConfig": Chance(seed, "configuration").configuration()}
     return made
+
+
+def waiting_scenario(seed: int) -> JsonObject:
+    """One in which pods of several priorities wait for nodes that come one by one."""
+    chance = Chance(seed, "waiting")
+    operations: list[Any] = [create(1, patient(value)) for value in PRIORITIES]
+    operations += [
+        create(1, {"apiVersion": "v1", "kind": "Namespace", "metadata": each})
+        for each in ({"name": name, "labels": {"of": name}} for name in NAMESPACES[1:])
+    ]
+    operations.append(create(1, {**chance.node("node-0"), "spec": {"unschedulable": True}}))
+    for step in range(2, 8):
+        for _ in range(chance.number(1, 5)):
+            made = chance.pod()
+            made["spec"]["priorityClassName"] = f"patient-{chance.one(PRIORITIES)}"
+            operations.append(create(step, made))
+        if chance.happens(0.7):
+            operations.append(create(step, roomy(chance.node(f"node-{step}"))))
+        if chance.happens(0.4):
+            operations.append(relabelled(step, "node-0", chance.one(["ssd", "hdd"])))
+    made = scenario([*operations, done(9)])
+    del made["spec"]["controllers"]["outside"]
+    return made
+
+
+PRIORITIES = (0, 10, 200)
+
+
+def roomy(node: JsonObject) -> JsonObject:
+    """A node for many of those that wait: they are bound one after the other."""
+    room = {"cpu": "12", "memory": "24Gi", "pods": "110"}
+    return {**node, "spec": {}, "status": {"capacity": room, "allocatable": room}}
+
+
+def patient(value: int) -> JsonObject:
+    """A priority that removes nobody."""
+    kind = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"}
+    metadata = {"name": f"patient-{value}"}
+    return {**kind, "metadata": metadata, "value": value, "preemptionPolicy": "Never"}

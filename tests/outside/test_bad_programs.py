@@ -15,7 +15,7 @@ import pytest
 from kubescene.api.kinds import SCENARIO
 from kubescene.client import ObjectRef
 from kubescene.errors import NotFoundError
-from kubescene.outside.asking import PODS as POD_RESOURCE
+from kubescene.outside.requests import PODS as POD_RESOURCE
 from kubescene.types import JsonObject
 from outside.puppets import (
     CONFIG_MAPS,

@@ -5,9 +5,9 @@ from collections.abc import Callable
 import pytest
 
 from kubescene.clock import VirtualClock
-from kubescene.outside.asking import PODS, Asked
 from kubescene.outside.idleness import Idleness
 from kubescene.outside.programs import Held, Program
+from kubescene.outside.requests import PODS, OutsideRequest
 
 QUIET, LINGER = 100, 300
 
@@ -37,7 +37,7 @@ def test_it_is_idle_when_nothing_was_heard_of_it_for_long_enough() -> None:
 
 def test_it_is_not_while_something_is_carried_out_for_it() -> None:
     looking = Looking()
-    looking.program.arrive(Held(Asked("get", PODS), lambda reply: None))
+    looking.program.arrive(Held(OutsideRequest("get", PODS), lambda reply: None))
     assert not looking.after(2 * QUIET)
     looking.program.answered()
     assert not looking.after(QUIET - 1)

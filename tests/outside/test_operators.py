@@ -15,7 +15,7 @@ from kubescene.actors import Actor
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.apiserver.server import Server
 from kubescene.client import ObjectRef
-from kubescene.client.http.served_kubeconfigs import make_kubeconfig
+from kubescene.client.http.kubeconfigs import make_kubeconfig
 from real_programs import SOURCES, require_program
 
 PATIENCE_S = 60

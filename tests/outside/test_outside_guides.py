@@ -2,11 +2,14 @@
 
 import json
 import re
+import shlex
+import sys
 from pathlib import Path
 from urllib.request import Request, urlopen
 
 import pytest
 
+from commands import started
 from kubescene.apiserver.server import Server
 from kubescene.cli.app import app
 from real_programs import ROOT, SOURCES
@@ -47,6 +50,17 @@ def test_the_request_is_answered_as_shown() -> None:
     with Server(port=0) as server:
         request = Request(server.url + path, body.encode(), headers)
         assert json.loads(urlopen(request).read()) == json.loads(answer)
+
+
+def test_the_operator_of_the_example_plays_in_its_scenario(tmp_path: Path) -> None:
+    pytest.importorskip("kopf", reason="kopf is not installed: pip install kopf")
+    (command,) = re.findall(r"^kubescene (run fan-out.yaml .*)$", PYTHON.read_text(), re.M)
+    words = [word.replace("python ", f"{sys.executable} ") for word in shlex.split(command)]
+    done = started(*words, "--out", tmp_path / "out", cwd=ROOT / "examples" / "outside-python")
+    assert done.returncode == 0, done.stderr
+    lines = map(json.loads, (tmp_path / "out" / "timeline.jsonl").read_text().splitlines()[1:])
+    made = [each["name"] for each in lines if each["fact"] == "ObjectCreated"]
+    assert made == ["seeds", "seeds-0", "seeds-1", "seeds-2"]
 
 
 def test_the_python_code_is_python() -> None:

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from kubescene.cli.app import app
 from kubescene.cli.validate.faults import validate_files
 from kubescene.clock import ScenarioStep
-from kubescene.outside.judgements import judged
+from kubescene.outside.stage import judged
 from kubescene.reports.terminal import print_summary
 from kubescene.results import Summary
 from kubescene.results.summary import OutsideOutcome, Placement

@@ -2,28 +2,28 @@
 
 import pytest
 
-from kubescene.actors import ENGINE, Role
+from kubescene.actors import ENGINE
 from kubescene.api.kinds import POD
 from kubescene.api.records.changes import Change, ChangeType
 from kubescene.api.scheme import GroupResource
 from kubescene.client import ObjectRef
 from kubescene.clock import VirtualClock
-from kubescene.cluster import Cluster
+from kubescene.cluster import ClusterWorld
 from kubescene.errors import ScenarioError
-from kubescene.outside.asking import PODS, Asked
-from kubescene.outside.programs import MOST_HELD, Held, Program, Reply
+from kubescene.outside.programs import MOST_HELD, GateReply, Held, Program
+from kubescene.outside.requests import PODS, OutsideRequest
 from kubescene.outside.stage import MOST_KNOWN, OutsideStage
 from kubescene.outside.turns.operator import OperatorTurn
-from kubescene.outside.turns.waiting_pods import WaitingPods
+from kubescene.outside.turns.waiting_pods import UnplacedPods
 from kubescene.scenario.outside import OutsideController
 from kubescene.testing import make_pod
 
 CONFIG_MAPS = GroupResource("", "configmaps")
-GONE = Reply(b"{}", 403)
+GONE = GateReply(b"{}", 403)
 
 
-def write(name: str, told: list[Reply | None], product: str = "p") -> Held:
-    return Held(Asked("create", CONFIG_MAPS, name=name), told.append, product)
+def write(name: str, told: list[GateReply | None], product: str = "p") -> Held:
+    return Held(OutsideRequest("create", CONFIG_MAPS, name=name), told.append, product)
 
 
 def closed(*, is_alone: bool = False) -> Program:
@@ -35,7 +35,7 @@ def closed(*, is_alone: bool = False) -> Program:
 
 
 def test_what_was_dropped_is_not_let_in_any_more() -> None:
-    program, told = closed(), list[Reply | None]()
+    program, told = closed(), list[GateReply | None]()
     first, second = write("a", told), write("b", told)
     program.arrive(second)
     program.arrive(first)
@@ -51,7 +51,7 @@ def test_what_was_dropped_is_not_let_in_any_more() -> None:
 
 @pytest.mark.parametrize("allowance", [0, 3])
 def test_a_flood_begins_after_what_was_to_be_expected(allowance: int) -> None:
-    program, told = closed(), list[Reply | None]()
+    program, told = closed(), list[GateReply | None]()
     program.allowance = allowance
     for number in range(MOST_HELD + allowance):
         program.arrive(write(f"a{number}", told))
@@ -67,7 +67,7 @@ def test_a_flood_begins_after_what_was_to_be_expected(allowance: int) -> None:
 
 
 def test_who_spoke_before_the_scenario_began_is_part_of_the_program() -> None:
-    program, told = Program("p", VirtualClock()), list[Reply | None]()
+    program, told = Program("p", VirtualClock()), list[GateReply | None]()
     program.open_feed(PODS, lambda: None, "watcher")
     program.enter(is_alone=True)
     program.arrive(write("a", told, "writer"))
@@ -81,7 +81,7 @@ def test_who_spoke_before_the_scenario_began_is_part_of_the_program() -> None:
 
 
 def test_those_who_only_park_are_remembered_within_bounds() -> None:
-    stage = OutsideStage(Cluster(), VirtualClock())
+    stage = OutsideStage(ClusterWorld(), VirtualClock())
     for number in range(MOST_KNOWN + 50):
         program = stage.program(f"p{number}")
         stage.park(program, write("", []))
@@ -91,9 +91,9 @@ def test_those_who_only_park_are_remembered_within_bounds() -> None:
 
 
 def test_a_stranger_is_kept_once_however_often_it_parks() -> None:
-    stage = OutsideStage(Cluster(), VirtualClock())
+    stage = OutsideStage(ClusterWorld(), VirtualClock())
     stage.is_playing = lambda: True
-    program, told = stage.program("p"), list[Reply | None]()
+    program, told = stage.program("p"), list[GateReply | None]()
     for _ in range(3):
         held = write("", told)
         stage.park(program, held)
@@ -107,9 +107,9 @@ def test_a_stranger_is_kept_once_however_often_it_parks() -> None:
 def test_a_turn_that_fails_to_end_keeps_nobody_from_being_answered(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    stage, told = OutsideStage(Cluster(), VirtualClock()), list[Reply | None]()
+    stage, told = OutsideStage(ClusterWorld(), VirtualClock()), list[GateReply | None]()
     for name in ("a", "b"):
-        stage.enter(OutsideController(name), Role.SIMULATION)
+        stage.enter(OutsideController(name))
         stage.program(name).close()
         stage.program(name).arrive(write(name, told))
     monkeypatch.setattr(OperatorTurn, "end", failing)
@@ -126,7 +126,7 @@ def failing(turn: object) -> None:
 class Telling:
     """Pods of a cluster, told as changes to those who wait."""
 
-    def __init__(self, pods: WaitingPods, cluster: Cluster) -> None:
+    def __init__(self, pods: UnplacedPods, cluster: ClusterWorld) -> None:
         self._pods, self._cluster = pods, cluster
 
     def __call__(self, name: str, kind: ChangeType = ChangeType.ADDED, **spec: object) -> list[str]:
@@ -146,13 +146,13 @@ class Telling:
         return self(name, ChangeType.MODIFIED)
 
 
-Waiting = tuple[WaitingPods, Telling]
+Waiting = tuple[UnplacedPods, Telling]
 
 
 @pytest.fixture
 def waiting() -> Waiting:
-    cluster = Cluster()
-    pods = WaitingPods("default-scheduler", cluster.store)
+    cluster = ClusterWorld()
+    pods = UnplacedPods(("default-scheduler",), cluster.store, cluster.clock.now)
     return pods, Telling(pods, cluster)
 
 
@@ -186,3 +186,46 @@ def test_a_gated_pod_is_not_given(waiting: Waiting) -> None:
     pods, tell = waiting
     assert tell("gated", schedulingGates=[{"name": "g"}]) == []
     assert names(pods.take(everything=True)) == []
+
+
+def named(name: str) -> tuple[str, str]:
+    return "default", name
+
+
+def test_pods_are_tried_again_by_priority_then_by_their_last_failure(waiting: Waiting) -> None:
+    pods, tell = waiting
+    for name in ("a", "b", "c"):
+        tell(name)
+    tell("high", priorityClassName="system-node-critical")
+    assert len(pods.take(everything=True)) == 4
+    assert sorted(each.name for each in pods.unplaced) == ["a", "b", "c", "high"]
+    for name in ("a", "b", "high", "c", "a"):
+        pods.failed(named(name))
+    for name in ("a", "b", "c", "high"):
+        pods.wants_again(named(name))
+    taken = [pods.take(everything=False) for _ in range(4)]
+    assert [names(each) for each in taken] == [[each] * 2 for each in ("high", "b", "c", "a")]
+    assert all([change.type for change in each] == ["DELETED", "ADDED"] for each in taken)
+    assert not pods.has_any
+
+
+def test_new_pods_come_before_those_that_are_tried_again(waiting: Waiting) -> None:
+    pods, tell = waiting
+    tell("old")
+    pods.take(everything=True)
+    pods.failed(named("old"))
+    pods.wants_again(named("old"))
+    tell("new")
+    assert names(pods.take(everything=False)) == ["new"]
+    assert names(pods.take(everything=False)) == ["old", "old"]
+
+
+def test_a_pod_that_is_gone_is_not_tried_again(waiting: Waiting) -> None:
+    pods, tell = waiting
+    tell("old")
+    pods.take(everything=True)
+    pods.wants_again(named("old"))
+    assert tell("old", ChangeType.DELETED) == ["old"]
+    assert (pods.unplaced, pods.has_any, pods.take(everything=True)) == ([], False, [])
+    pods.wants_again(named("old"))
+    assert not pods.has_any

@@ -25,7 +25,7 @@ from kubescene.outside.settings import (
     recommended_arguments,
     recommended_configuration,
 )
-from kubescene.scenario.outside import Feed, OutsideController, OutsideKind
+from kubescene.scenario.outside import OutsideController, OutsideKind, ShownPods
 from kubescene.types import JsonObject
 from real_programs import require_program
 
@@ -134,7 +134,7 @@ def test_the_profile_must_be_the_one_whose_pods_are_given() -> None:
 def test_another_order_of_the_queue_needs_all_pods_at_once() -> None:
     fair = {**GOOD, "profiles": [SORTED]}
     assert "queueSort is Fair" in missing_settings(fair, FLAGS, MINE)[0]
-    at_once = OutsideController("mine", OutsideKind.SCHEDULER, ("mine",), Feed.ALL_PODS)
+    at_once = OutsideController("mine", OutsideKind.SCHEDULER, ("mine",), ShownPods.ALL_PODS)
     assert missing_settings(fair, FLAGS, at_once) == []
 
 

@@ -6,10 +6,9 @@ from typing import Any
 import pytest
 
 from held_objects import HeldObjects
-from kubescene.actors import ENGINE, Role
-from kubescene.cluster import Cluster
-from kubescene.outside.waiters.pod_makers import indexes_in
-from kubescene.outside.waiters.workloads import WorkloadsWaiter
+from kubescene.actors import ENGINE
+from kubescene.cluster import ClusterWorld
+from kubescene.outside.waiters.workloads import WorkloadsWaiter, indexes_in
 from kubescene.testing.builders import (
     DeploymentBuilder,
     make_deployment,
@@ -364,7 +363,7 @@ def test_a_message_names_a_few_and_counts_the_rest() -> None:
 # -- beside our own controllers ----------------------------------------------------------------
 
 
-def makers_rest(cluster: Cluster) -> int:
+def makers_rest(cluster: ClusterWorld) -> int:
     """Lets the makers of pods go round by round; how often the waiter was not content.
 
     Once it is, whatever they still do changes neither sizes nor pods.
@@ -382,7 +381,7 @@ def makers_rest(cluster: Cluster) -> int:
     return waited
 
 
-def rest(cluster: Cluster) -> int:
+def rest(cluster: ClusterWorld) -> int:
     """The makers rest before every round of the others; how often they had to be waited for."""
     others = [slot for slot in cluster.slots if slot.name not in MAKERS]
     patience, standstills = cluster.crank.patience(1000), 0
@@ -392,7 +391,7 @@ def rest(cluster: Cluster) -> int:
             return standstills
 
 
-def sizes(cluster: Cluster) -> list[Any]:
+def sizes(cluster: ClusterWorld) -> list[Any]:
     sets = [(each["metadata"]["name"], each["spec"]["replicas"]) for each in cluster.list("rs")]
     return [*sets, sorted(each["metadata"]["name"] for each in cluster.list("pods"))]
 
@@ -400,15 +399,15 @@ def sizes(cluster: Cluster) -> list[Any]:
 MAKERS = ("deployment", "replicaset")
 
 
-def world() -> Cluster:
-    cluster = Cluster()
-    cluster.start(tuple(cluster.registrations), Role.PRESIMULATION)
+def world() -> ClusterWorld:
+    cluster = ClusterWorld()
+    cluster.start(tuple(cluster.registrations))
     for number in range(3):
         cluster.create(make_node(f"n{number}").cpu("8").pods("50"))
     return cluster
 
 
-def changed_image(cluster: Cluster) -> None:
+def changed_image(cluster: ClusterWorld) -> None:
     image = [{"op": "replace", "path": "/spec/template/spec/containers/0/image", "value": "new"}]
     cluster.patch("deployments", "web", image, patch_type="json")
     assert not WAITER.condition(cluster.client(ENGINE))

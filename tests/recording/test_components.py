@@ -2,8 +2,8 @@
 
 import pytest
 
-from kubescene.actors import Actor, Role
-from kubescene.cluster import Cluster, ClusterOptions
+from kubescene.actors import Actor
+from kubescene.cluster import ClusterOptions, ClusterWorld
 from kubescene.controllers.kubelet import KubeletDelays
 from kubescene.errors import BadRequestError
 from kubescene.recording import NORMAL, Notice, regarding
@@ -14,13 +14,13 @@ from kubescene.types import JsonObject
 
 
 @pytest.fixture
-def world() -> Cluster:
-    cluster = Cluster(ClusterOptions(events=True))
+def world() -> ClusterWorld:
+    cluster = ClusterWorld(ClusterOptions(events=True))
     cluster.create(make_node("n1").cpu("4").memory("8Gi"))
     return cluster
 
 
-def said(cluster: Cluster, kind: str) -> list[tuple[str, str, str]]:
+def said(cluster: ClusterWorld, kind: str) -> list[tuple[str, str, str]]:
     """Component, reason and message of what was said about objects of a kind, in order."""
     events = [it for it in cluster.list("events") if it["involvedObject"]["kind"] == kind]
     events.sort(key=lambda event: int(event["metadata"]["resourceVersion"]))
@@ -29,7 +29,7 @@ def said(cluster: Cluster, kind: str) -> list[tuple[str, str, str]]:
     ]
 
 
-def test_the_life_of_a_pod(world: Cluster) -> None:
+def test_the_life_of_a_pod(world: ClusterWorld) -> None:
     world.create(make_pod("a"))
     world.settle()
     world.delete("pods", "a")
@@ -53,14 +53,14 @@ def world_image() -> str:
     return image
 
 
-def test_kubelets_say_where_they_are_and_which_container(world: Cluster) -> None:
+def test_kubelets_say_where_they_are_and_which_container(world: ClusterWorld) -> None:
     world.create(make_pod("a"))
     (event,) = [it for it in world.settle().list("events") if it["reason"] == "Started"]
     assert event["source"] == {"component": "kubelet", "host": "n1"}
     assert event["involvedObject"]["fieldPath"] == "spec.containers{main}"
 
 
-def test_a_pod_that_does_not_fit(world: Cluster) -> None:
+def test_a_pod_that_does_not_fit(world: ClusterWorld) -> None:
     world.create(make_pod("a").cpu("9"))
     world.settle()
     (event,) = world.list("events")
@@ -76,7 +76,7 @@ def test_long_messages_are_cut_to_what_a_note_holds() -> None:
     assert len(shortened("é" * 600).encode()) <= 1024
 
 
-def test_a_replica_set_names_its_pods(world: Cluster) -> None:
+def test_a_replica_set_names_its_pods(world: ClusterWorld) -> None:
     world.create(make_replica_set("web").replicas(2))
     names = [pod["metadata"]["name"] for pod in world.settle().list("pods")]
     world.scale("rs", "web", 1)
@@ -101,7 +101,7 @@ class Refuser:
         return request.obj
 
 
-def test_a_replica_set_whose_pods_are_refused(world: Cluster) -> None:
+def test_a_replica_set_whose_pods_are_refused(world: ClusterWorld) -> None:
     chain = AdmissionChain([*world.registry.admission.plugins, Refuser()])
     world.registry.checks._admission = chain
     world.create(make_replica_set("web").replicas(2))
@@ -113,7 +113,7 @@ def test_a_replica_set_whose_pods_are_refused(world: Cluster) -> None:
     assert event["type"] == "Warning"
 
 
-def test_a_deployment_says_how_its_sets_change(world: Cluster) -> None:
+def test_a_deployment_says_how_its_sets_change(world: ClusterWorld) -> None:
     world.create(make_deployment("web").replicas(2))
     world.settle()
     (replica_set,) = world.list("rs")
@@ -134,7 +134,7 @@ def test_a_deployment_says_how_its_sets_change(world: Cluster) -> None:
     ]
 
 
-def test_a_deployment_whose_set_is_refused(world: Cluster) -> None:
+def test_a_deployment_whose_set_is_refused(world: ClusterWorld) -> None:
     chain = AdmissionChain([*world.registry.admission.plugins, Refuser()])
     world.registry.checks._admission = chain
     world.create(make_deployment("d"))
@@ -145,7 +145,7 @@ def test_a_deployment_whose_set_is_refused(world: Cluster) -> None:
     assert message.endswith('": not today')
 
 
-def test_a_budget_without_pods(world: Cluster) -> None:
+def test_a_budget_without_pods(world: ClusterWorld) -> None:
     body = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "b"}}
     world.create({**body, "spec": {"minAvailable": 1, "selector": {"matchLabels": {"a": "b"}}}})
     world.settle()
@@ -158,7 +158,7 @@ def test_a_budget_without_pods(world: Cluster) -> None:
 
 
 def test_a_library_run_writes_no_events() -> None:
-    cluster = Cluster()
+    cluster = ClusterWorld()
     cluster.create(make_node("n1").cpu("4").memory("8Gi"))
     cluster.create(make_deployment("web").replicas(3))
     assert cluster.settle().list("events") == []
@@ -169,7 +169,7 @@ def test_events_change_nothing_else() -> None:
     """The same objects, uids included, with and without."""
     worlds = []
     for events in (False, True):
-        cluster = Cluster(ClusterOptions(events=events))
+        cluster = ClusterWorld(ClusterOptions(events=events))
         cluster.create(make_node("n1").cpu("4").memory("8Gi"))
         cluster.create(make_deployment("web").replicas(3))
         cluster.create(make_pod("big").cpu("9"))
@@ -187,7 +187,7 @@ def shape(obj: JsonObject) -> JsonObject:
 def test_the_same_world_gives_the_same_events() -> None:
     exports = []
     for _ in range(2):
-        cluster = Cluster(ClusterOptions(events=True))
+        cluster = ClusterWorld(ClusterOptions(events=True))
         cluster.create(make_node("n1").cpu("4").memory("8Gi"))
         cluster.create(make_deployment("web").replicas(30))
         cluster.settle()
@@ -195,9 +195,9 @@ def test_the_same_world_gives_the_same_events() -> None:
     assert exports[0] == exports[1]
 
 
-def test_a_fork_goes_on_alike(world: Cluster) -> None:
+def test_a_fork_goes_on_alike(world: ClusterWorld) -> None:
     names = [name for name in world.registrations if name != "kube-scheduler"]
-    world.start(names, Role.PRESIMULATION)
+    world.start(names)
     template = make_pod("x").on("n1")
     world.create(make_deployment("old").replicas(3).template(template))
     world.settle()
@@ -211,7 +211,7 @@ def test_a_fork_goes_on_alike(world: Cluster) -> None:
     assert fork.list("events")
 
 
-def test_a_world_begun_anew_gives_the_same_names(world: Cluster) -> None:
+def test_a_world_begun_anew_gives_the_same_names(world: ClusterWorld) -> None:
     found = []
     for _ in range(2):
         world.begin_anew()
@@ -223,7 +223,7 @@ def test_a_world_begun_anew_gives_the_same_names(world: Cluster) -> None:
     assert len(found[0]) == 4
 
 
-def test_writing_events_wakes_nobody(world: Cluster) -> None:
+def test_writing_events_wakes_nobody(world: ClusterWorld) -> None:
     pod = world.create(make_pod("a"))
     world.settle()
     recorder = world.context(Actor("tester")).recorder
@@ -235,7 +235,7 @@ def test_writing_events_wakes_nobody(world: Cluster) -> None:
 # -- an hour later -------------------------------------------------------------------------------
 
 
-def test_events_go_an_hour_after_they_were_last_written(world: Cluster) -> None:
+def test_events_go_an_hour_after_they_were_last_written(world: ClusterWorld) -> None:
     world.create(make_pod("a"))
     world.settle()
     assert len(world.list("events")) == 4
@@ -250,7 +250,7 @@ def test_events_go_an_hour_after_they_were_last_written(world: Cluster) -> None:
     assert world.list("events") == []
 
 
-def test_events_that_went_before_are_not_missed(world: Cluster) -> None:
+def test_events_that_went_before_are_not_missed(world: ClusterWorld) -> None:
     world.create(make_pod("a"))
     for event in world.settle().list("events"):
         world.delete("events", event["metadata"]["name"])
@@ -259,7 +259,7 @@ def test_events_that_went_before_are_not_missed(world: Cluster) -> None:
 
 
 def test_a_slow_kubelet_speaks_when_it_starts() -> None:
-    slow = Cluster(ClusterOptions(events=True, kubelet=KubeletDelays(start=5_000_000_000)))
+    slow = ClusterWorld(ClusterOptions(events=True, kubelet=KubeletDelays(start=5_000_000_000)))
     slow.create(make_node("n1").cpu("4").memory("8Gi"))
     slow.create(make_pod("a"))
     slow.settle()
@@ -269,7 +269,7 @@ def test_a_slow_kubelet_speaks_when_it_starts() -> None:
 
 
 def test_stopping_is_said_once_and_when_it_begins() -> None:
-    slow = Cluster(ClusterOptions(events=True, kubelet=KubeletDelays(terminate=5_000_000_000)))
+    slow = ClusterWorld(ClusterOptions(events=True, kubelet=KubeletDelays(terminate=5_000_000_000)))
     slow.create(make_node("n1").cpu("4").memory("8Gi"))
     slow.create(make_pod("a"))
     slow.settle()
@@ -283,7 +283,7 @@ def test_stopping_is_said_once_and_when_it_begins() -> None:
 
 
 def test_what_never_started_is_not_stopped() -> None:
-    slow = Cluster(ClusterOptions(events=True, kubelet=KubeletDelays(start=5_000_000_000)))
+    slow = ClusterWorld(ClusterOptions(events=True, kubelet=KubeletDelays(start=5_000_000_000)))
     slow.create(make_node("n1").cpu("4").memory("8Gi"))
     slow.create(make_pod("a"))
     slow.settle()

@@ -5,8 +5,7 @@ import pytest
 
 from kubescene.clock import MINUTE, SECOND
 from kubescene.recording import NORMAL, WARNING, Notice
-from kubescene.recording.correlation import Correlator, Observation
-from kubescene.recording.recents import Recents
+from kubescene.recording.correlation import CorrelatedEvent, Correlator, Recents
 
 POD = {"kind": "Pod", "namespace": "default", "name": "web", "uid": "u", "apiVersion": "v1"}
 BASE = Notice(POD, NORMAL, "Started", "Container started", "kubelet", host="n1")
@@ -19,7 +18,7 @@ class Said:
         self._correlator = Correlator()
         self._names = 0
 
-    def say(self, notice: Notice = BASE, now: int = 0) -> Observation | None:
+    def say(self, notice: Notice = BASE, now: int = 0) -> CorrelatedEvent | None:
         self._names += 1
         return self._correlator.observe(notice, f"web.{self._names}", now)
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kubescene.actors import Actor, Role
+from kubescene.actors import Actor, Component
 from kubescene.clock import SECOND
 from kubescene.cluster import Cluster, ClusterOptions
 from kubescene.recording import NORMAL, WARNING, EventRecorder, EventStamps, Notice
@@ -30,7 +30,7 @@ class World:
         self.cluster.create(
             {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "other"}}
         )
-        client = self.cluster.client(Actor("tester", Role.PRESIMULATION))
+        client = self.cluster.client(Actor("tester", Component.CONTROLLER, inside=True))
         clock, queue = self.cluster.clock, self.cluster.event_queue
         self.recorder = EventRecorder(client, clock, queue, EventStamps(clock))
         self.recorder._forms = forms

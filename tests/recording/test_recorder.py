@@ -5,22 +5,23 @@ import logging
 
 import pytest
 
-from kubescene.actors import Actor, Role
+from kubescene.actors import Actor, Component, Role
+from kubescene.api.gates import role_without_scenario
 from kubescene.clock import MINUTE, SECOND
-from kubescene.cluster import Cluster, ClusterOptions
+from kubescene.cluster import ClusterOptions, ClusterWorld
 from kubescene.errors import ForbiddenError
 from kubescene.recording import NORMAL, WARNING, EventRecorder, EventStamps, Notice, regarding
 from kubescene.testing import make_node, make_pod
 from kubescene.types import JsonObject
 
 
-class World:
+class Rehearsal:
     """A cluster without controllers, and one recorder."""
 
     def __init__(self) -> None:
-        self.cluster = Cluster(ClusterOptions(events=True))
+        self.cluster = ClusterWorld(ClusterOptions(events=True))
         self.pod = self.cluster.create(make_pod("web"))
-        client = self.cluster.client(Actor("tester", Role.PRESIMULATION))
+        client = self.cluster.client(Actor("tester", Component.CONTROLLER, inside=True))
         queue = self.cluster.event_queue
         self.recorder = EventRecorder(
             client, self.cluster.clock, queue, EventStamps(self.cluster.clock)
@@ -38,11 +39,11 @@ class World:
 
 
 @pytest.fixture
-def world() -> World:
-    return World()
+def world() -> Rehearsal:
+    return Rehearsal()
 
 
-def test_an_event_of_the_core_group(world: World) -> None:
+def test_an_event_of_the_core_group(world: Rehearsal) -> None:
     world.tell()
     (event,) = world.events()
     metadata = world.pod["metadata"]
@@ -61,7 +62,7 @@ def test_an_event_of_the_core_group(world: World) -> None:
     assert event["firstTimestamp"] == event["lastTimestamp"] == "2026-01-01T00:00:00Z"
 
 
-def test_names_are_of_object_and_instant(world: World) -> None:
+def test_names_are_of_object_and_instant(world: Rehearsal) -> None:
     world.tell("a")
     world.tell("b")
     now = world.cluster.clock.now()
@@ -70,11 +71,11 @@ def test_names_are_of_object_and_instant(world: World) -> None:
 
 
 def test_names_that_are_too_long_are_left_out() -> None:
-    stamps = EventStamps(Cluster().clock)
+    stamps = EventStamps(ClusterWorld().clock)
     assert stamps.name("a" * 253).isalnum()
 
 
-def test_a_repeated_event_is_counted_up(world: World) -> None:
+def test_a_repeated_event_is_counted_up(world: Rehearsal) -> None:
     world.tell()
     world.pass_time(90 * SECOND)
     world.tell()
@@ -84,7 +85,7 @@ def test_a_repeated_event_is_counted_up(world: World) -> None:
     assert event["lastTimestamp"] == "2026-01-01T00:01:30Z"
 
 
-def test_a_repeated_event_that_has_gone_is_written_again(world: World) -> None:
+def test_a_repeated_event_that_has_gone_is_written_again(world: Rehearsal) -> None:
     world.tell()
     (event,) = world.events()
     world.cluster.delete("events", event["metadata"]["name"])
@@ -93,7 +94,7 @@ def test_a_repeated_event_that_has_gone_is_written_again(world: World) -> None:
     assert (again["metadata"]["name"], again["count"]) == (event["metadata"]["name"], 2)
 
 
-def test_combined_events_say_the_latest(world: World) -> None:
+def test_combined_events_say_the_latest(world: Rehearsal) -> None:
     for number in range(12):
         world.tell(f"pod {number}")
     found = world.events()
@@ -103,7 +104,7 @@ def test_combined_events_say_the_latest(world: World) -> None:
     assert combined["count"] == 3
 
 
-def test_events_about_things_without_a_namespace_lie_in_default(world: World) -> None:
+def test_events_about_things_without_a_namespace_lie_in_default(world: Rehearsal) -> None:
     node = world.cluster.create(make_node("n1"))
     world.recorder.tell(Notice(regarding(node), WARNING, "Tired", "yawn", "tester"))
     (event,) = world.events()
@@ -112,11 +113,11 @@ def test_events_about_things_without_a_namespace_lie_in_default(world: World) ->
 
 
 class TestSeries:
-    def new(self, world: World) -> JsonObject:
+    def new(self, world: Rehearsal) -> JsonObject:
         (event,) = world.events("events.events.k8s.io")
         return event
 
-    def test_an_event_of_the_newer_group(self, world: World) -> None:
+    def test_an_event_of_the_newer_group(self, world: Rehearsal) -> None:
         world.tell(action="Greeting")
         stored = world.events()[0]
         assert stored["reportingComponent"] == "tester"
@@ -126,7 +127,9 @@ class TestSeries:
         assert "series" not in stored
         assert "count" not in stored
 
-    def test_the_second_begins_a_series_and_the_third_is_only_counted(self, world: World) -> None:
+    def test_the_second_begins_a_series_and_the_third_is_only_counted(
+        self, world: Rehearsal
+    ) -> None:
         world.tell("a", action="Greeting")
         world.pass_time(SECOND)
         world.tell("b", action="Greeting")
@@ -139,7 +142,7 @@ class TestSeries:
             "lastObservedTime": "2026-01-01T00:00:01.000000Z",
         }
 
-    def test_the_final_count_is_written_when_the_series_ends(self, world: World) -> None:
+    def test_the_final_count_is_written_when_the_series_ends(self, world: Rehearsal) -> None:
         for _ in range(5):
             world.tell(action="Greeting")
         world.pass_time(6 * MINUTE)
@@ -150,13 +153,13 @@ class TestSeries:
         world.tell(action="Greeting")
         assert len(world.events()) == 2
 
-    def test_a_series_that_goes_on_is_refreshed_every_half_hour(self, world: World) -> None:
+    def test_a_series_that_goes_on_is_refreshed_every_half_hour(self, world: Rehearsal) -> None:
         for _ in range(30):
             world.tell(action="Greeting")
             world.pass_time(MINUTE)
         assert world.events()[0]["series"]["count"] == 30
 
-    def test_a_single_event_is_forgotten(self, world: World) -> None:
+    def test_a_single_event_is_forgotten(self, world: Rehearsal) -> None:
         world.tell(action="Greeting")
         world.pass_time(13 * MINUTE)
         world.tell(action="Greeting")
@@ -164,7 +167,7 @@ class TestSeries:
 
 
 def test_events_in_a_namespace_that_goes_are_dropped(
-    world: World, caplog: pytest.LogCaptureFixture
+    world: Rehearsal, caplog: pytest.LogCaptureFixture
 ) -> None:
     cluster = world.cluster
     cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}})
@@ -177,7 +180,7 @@ def test_events_in_a_namespace_that_goes_are_dropped(
 
 class ClosedGate:
     def role_of(self, actor: Actor) -> Role:
-        return actor.role
+        return role_without_scenario(actor)
 
     def before_write(
         self, actor: Actor, resource_type: object, subresource: str, name: str
@@ -186,7 +189,7 @@ class ClosedGate:
 
 
 def test_a_refused_event_is_logged_and_the_component_goes_on(
-    world: World, caplog: pytest.LogCaptureFixture
+    world: Rehearsal, caplog: pytest.LogCaptureFixture
 ) -> None:
     world.cluster.guard(ClosedGate())
     with caplog.at_level(logging.WARNING):
@@ -194,7 +197,7 @@ def test_a_refused_event_is_logged_and_the_component_goes_on(
     assert "was refused: closed" in caplog.text
 
 
-def test_a_copied_recorder_goes_on_alike(world: World) -> None:
+def test_a_copied_recorder_goes_on_alike(world: Rehearsal) -> None:
     world.tell(action="Greeting")
     world.tell(action="Greeting")
     other = copy.deepcopy(world)

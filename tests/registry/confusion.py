@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from kubescene.api.schemas.builtin_types import ApiType, FieldType, api_type
+from kubescene.api.schemas.builtin_types import ApiField, ApiType, api_type
 from kubescene.api.scheme import GroupVersionKind, Scheme
 from kubescene.clock.randomness import Stream
 
@@ -171,7 +171,7 @@ class Confusion:
 
     def _add(self, obj: dict[str, Any], found: ApiType) -> None:
         """Put a typed or spoilt value into a field of the kind, at some depth."""
-        name, field = "", FieldType("a")
+        name, field = "", ApiField("a")
         while found.fields:
             name = self.choice(sorted(found.fields))
             field = found.fields[name]
@@ -189,10 +189,10 @@ class Confusion:
         names = [name for name in sorted(found.fields) if self.happens(50)]
         return {name: self._field(found.fields[name], depth) for name in names}
 
-    def _field(self, field: FieldType, depth: int) -> Any:
+    def _field(self, field: ApiField, depth: int) -> Any:
         return self._shaped(field.shape, field, depth)
 
-    def _shaped(self, shape: str, field: FieldType, depth: int) -> Any:
+    def _shaped(self, shape: str, field: ApiField, depth: int) -> Any:
         if shape[0] == "[":
             return [self._shaped(shape[1:], field, depth) for _ in range(self.choice((0, 1, 2)))]
         if shape[0] == "{":

@@ -357,3 +357,40 @@ def test_the_address_of_a_load_balancer_goes_with_its_type(client: DirectClient)
     assert client.get(ref)["status"] == address
     client.patch(ref, {"spec": {"type": "ClusterIP"}})
     assert client.get(ref)["status"] == {"loadBalancer": {}}
+
+
+SEEN = "2026-01-01T00:00:00.000000Z"
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"type": ""}, "type"),
+        ({"type": "Odd"}, "type"),
+        ({"eventTime": None}, "eventTime"),
+        ({"series": {"count": 1, "lastObservedTime": SEEN}}, "series.count"),
+        ({"series": {"count": 2}}, "series.lastObservedTime"),
+        ({"deprecatedCount": 3}, "count"),
+        ({"deprecatedFirstTimestamp": "2026-01-01T00:00:00Z"}, "firstTimestamp"),
+        ({"deprecatedSource": {"component": "c"}}, "source"),
+    ],
+)
+def test_events_of_the_newer_group_have_rules_of_their_own(
+    client: DirectClient, change: dict[str, Any], field: str
+) -> None:
+    event = {
+        "apiVersion": "events.k8s.io/v1",
+        "kind": "Event",
+        "metadata": {"name": "e", "namespace": "default"},
+        "eventTime": SEEN,
+        "reportingController": "example.com/c",
+        "reportingInstance": "c-0",
+        "action": "Doing",
+        "reason": "Done",
+        "type": "Normal",
+        "series": {"count": 2, "lastObservedTime": SEEN},
+        "regarding": {"kind": "Pod", "name": "p", "namespace": "default"},
+    }
+    client.create(event)
+    with pytest.raises(InvalidError, match=rf"{field}: (Invalid|Required) value"):
+        client.create({**event, **change, "metadata": {"name": "f", "namespace": "default"}})

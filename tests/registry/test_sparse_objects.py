@@ -18,17 +18,10 @@ DRY = WriteOptions(dry_run=True)
 ANSWERED_ELSEWHERE = ("authentication.k8s.io/", "authorization.k8s.io/", "v1/Binding")
 """Kinds that nobody stores: the API server answers them by itself."""
 
-_NEWER = "Events of the newer group are checked in the form in which they are stored"
 _GATED = "the server's gate for coordinated leader election is off, and it forgets both fields"
 DIFFERENT = {
     "certificates.k8s.io/v1beta1/PodCertificateRequest name-alone": "not served by default",
     "coordination.k8s.io/v1/Lease/a -spec.strategy": _GATED,
-    "events.k8s.io/v1/Event name-alone": _NEWER,
-    "events.k8s.io/v1/Event/a -eventTime": _NEWER,
-    "events.k8s.io/v1/Event/a -type": _NEWER,
-    "events.k8s.io/v1/Event/a series={}": _NEWER,
-    "events.k8s.io/v1/Event/a -series.count": _NEWER,
-    "events.k8s.io/v1/Event/a -series.lastObservedTime": _NEWER,
 }
 """Where one accepts what the other refuses, and why."""
 

@@ -5,9 +5,8 @@ from typing import Any
 import pytest
 
 import kubescene
-from kubescene import Cluster
 from kubescene.clock import SECOND
-from kubescene.cluster import ClusterOptions
+from kubescene.cluster import ClusterOptions, ClusterWorld
 from kubescene.controllers.kubelet import KubeletDelays
 from kubescene.errors import ConfigurationError, NotFoundError
 from kubescene.remedies import Remedy, apply_remedy, find_remedies
@@ -16,15 +15,15 @@ from kubescene.scenario import ScenarioBuilder
 from kubescene.testing import make_node, make_pod
 
 
-def world(*objects: Any) -> Cluster:
-    cluster = Cluster()
+def world(*objects: Any) -> ClusterWorld:
+    cluster = ClusterWorld()
     for obj in objects:
         cluster.create(obj)
         cluster.settle()
     return cluster
 
 
-def texts(cluster: Cluster, pod: str = "a") -> list[str]:
+def texts(cluster: ClusterWorld, pod: str = "a") -> list[str]:
     return [f"{each.cost} {each.text}" for each in cluster.remedies(pod)]
 
 
@@ -135,11 +134,18 @@ def test_limits_that_must_agree_go_down_as_well() -> None:
     assert container["resources"]["limits"] == {"example.com/gpu": "1"}
 
 
+def _of_another_scheduler() -> dict[str, Any]:
+    pod = make_pod("a").build()
+    pod["spec"]["schedulerName"] = "other"
+    return pod
+
+
 @pytest.mark.parametrize(
     ("pod", "why"),
     [
         (make_pod("a"), "is on n: there is nothing to remedy"),
         (make_pod("a").gate("later"), "waits for its scheduling gates: later"),
+        (_of_another_scheduler(), "default/a asks for the scheduler 'other': no profile has it"),
     ],
 )
 def test_a_pod_that_waits_for_no_node_is_refused(pod: Any, why: str) -> None:
@@ -179,7 +185,7 @@ def test_a_run_knows_the_remedies_of_its_last_moment() -> None:
 def test_room_that_is_promised_to_others_counts_as_taken() -> None:
     """The node falls short by nothing, and yet the pod must give way to the nominated one."""
     slow = KubeletDelays(0, 0, 60 * SECOND)
-    cluster = Cluster(ClusterOptions(kubelet=slow))
+    cluster = ClusterWorld(ClusterOptions(kubelet=slow))
     for name, value in (("low", 1), ("high", 9)):
         kind = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "value": value}
         cluster.create({**kind, "metadata": {"name": name}})

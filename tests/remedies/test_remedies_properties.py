@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from kubescene import Cluster
 from kubescene.api.resource_requests import pod_requests
 from kubescene.remedies import Remedy, RemedyKind, apply_remedy
-from kubescene.remedies.replacing import fresh
+from kubescene.remedies.remedy import fresh
 from kubescene.remedies.requests import reduced
 from kubescene.testing import make_node, make_pod
 

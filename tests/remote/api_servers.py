@@ -21,7 +21,7 @@ from kubescene.apiserver.kubernetes import resources
 from kubescene.apiserver.server import Server
 from kubescene.client import ObjectRef
 from kubescene.client.http import Endpoint, HttpClient, read_kubeconfig
-from kubescene.client.http.served_kubeconfigs import make_kubeconfig
+from kubescene.client.http.kubeconfigs import make_kubeconfig
 from kubescene.clock import SECOND, ScaledClock
 from real_programs import require_program
 

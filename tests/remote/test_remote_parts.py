@@ -12,8 +12,7 @@ from kubescene.clock import SECOND, VirtualClock, format_time
 from kubescene.errors import ScenarioError
 from kubescene.registry.custom_resources import DEFINITIONS
 from kubescene.remote.intruders import Intruders
-from kubescene.remote.mirror import node_last
-from kubescene.remote.times import ScenarioTimes
+from kubescene.remote.mirror import ScenarioTimes, node_last
 from kubescene.remote.wiping import check_disposable, order_of_wipe, survives
 from kubescene.store import Store
 from kubescene.types import JsonObject

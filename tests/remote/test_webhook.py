@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from kubescene import Cluster
 from kubescene.actors import ENGINE
 from kubescene.api.scheme import GroupResource
+from kubescene.cluster import ClusterWorld
 from kubescene.errors import ConfigurationError
 from kubescene.live import LiveScenarios
 from kubescene.remote.link import Announcement, Link
@@ -22,9 +22,9 @@ from kubescene.remote.webhook.certificates import (
     make_certificate,
     read_certificate,
 )
-from kubescene.remote.webhook.judging import PROBE, Judge, answer
 from kubescene.remote.webhook.registration import webhook_configuration
-from kubescene.remote.webhook.serving import MAX_BODY, Webhook
+from kubescene.remote.webhook.reviews import PROBE, AdmissionReviewer, answer
+from kubescene.remote.webhook.server import MAX_BODY, Webhook
 from kubescene.types import JsonObject
 
 PODS = GroupResource("", "pods")
@@ -42,7 +42,7 @@ class Door:
     """A judge in a world whose scenario ``mine`` is paused."""
 
     def __init__(self) -> None:
-        cluster = Cluster()
+        cluster = ClusterWorld()
         scenarios = LiveScenarios(cluster)
         scenarios.begin()
         self.scenarios = scenarios
@@ -50,7 +50,9 @@ class Door:
         for _ in scenarios.moments() or ():
             pass
         self.link = Doorway()
-        judge = Judge(scenarios, as_link(self.link), cluster.scheme, cluster.store, cluster.clock)
+        judge = AdmissionReviewer(
+            scenarios, as_link(self.link), cluster.scheme, cluster.store, cluster.clock
+        )
         judge.user = "kubescene"
         self.judge = judge
 

@@ -12,15 +12,15 @@ from kubescene.reports.comparison import print_comparison
 from kubescene.reports.comparison_markdown import markdown
 from kubescene.results.comparison import Cause, Comparison, Side, compare
 from kubescene.results.comparison.attribution import Attribution, PluginPart, Why
-from kubescene.results.comparison.json_differences import Difference
+from kubescene.results.comparison.json_differences import JsonDifference
 from kubescene.results.comparison.values import (
+    ComparedNodeUse,
     ComparedRun,
+    ComparedWait,
     MeasureComparison,
     NodeComparison,
-    NodeUse,
     PlacedPod,
     PreemptionDifference,
-    WaitingPod,
 )
 from kubescene.scenario import ScenarioBuilder
 from kubescene.testing import make_node, make_pod
@@ -150,17 +150,19 @@ def test_a_page_of_any_size_fits_into_a_comment_and_says_what_is_left_out() -> N
         Comparison(
             a=run,
             b=run,
-            inputs=tuple(Difference(f"step {n}: {'z' * 300}", long, long) for n in range(9_000)),
+            inputs=tuple(
+                JsonDifference(f"step {n}: {'z' * 300}", long, long) for n in range(9_000)
+            ),
             placed=tuple(pods),
             only_in_a=tuple(each.pod for each in pods),
-            waiting=tuple(WaitingPod(pod=each.pod, in_a=long, in_b=long) for each in pods),
+            waiting=tuple(ComparedWait(pod=each.pod, in_a=long, in_b=long) for each in pods),
             preemptions=tuple(
                 PreemptionDifference(
                     side=Side.B, pod=each.pod, node="n" * 200, preemptor=each.pod, step="1.1"
                 )
                 for each in pods
             ),
-            nodes=tuple(NodeComparison(node="n" * 250, a=NodeUse()) for _ in range(5_000)),
+            nodes=tuple(NodeComparison(node="n" * 250, a=ComparedNodeUse()) for _ in range(5_000)),
             measures=tuple(MeasureComparison(measure="m" * 60, a=1, b=2) for _ in range(500)),
         )
     )

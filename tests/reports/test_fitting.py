@@ -13,9 +13,8 @@ import pytest
 
 import kubescene
 from kubescene.experiments import matrix
-from kubescene.experiments.showing import text_lines as matrix_lines
-from kubescene.reports.fitting import fitted
-from kubescene.reports.tables import text_lines
+from kubescene.experiments.display import text_lines as matrix_lines
+from kubescene.reports.tables import fitted, text_lines
 from kubescene.results import open_run
 from kubescene.results.sources import RunSource
 from kubescene.scenario import ScenarioBuilder
@@ -120,3 +119,8 @@ def said(terminal: int) -> str:
             if not part:
                 return told.decode()
             told += part
+
+
+def test_state_and_node_of_pods_are_there_in_48_columns(run: RunSource) -> None:
+    header = next(fitted(run.tables()["pods"], 48).lines).split()
+    assert header[:4] == ["NAMESPACE", "NAME", "STATE", "NODE"]

@@ -9,8 +9,8 @@ import pytest
 
 import kubescene
 from kubescene.markup import visible
+from kubescene.reports.amounts import natural, told_amount, told_duration
 from kubescene.reports.html import report_html
-from kubescene.reports.html.amounts import natural, told_amount, told_duration
 from kubescene.reports.html.collection import contents_of
 from kubescene.reports.html.contents import ABSENT, Contents
 from kubescene.reports.html.decisions import digested, picked
@@ -32,7 +32,7 @@ from reported_runs import HOSTILE, example, failing, hostile, many_nodes, nothin
 from run_directories import read_summary
 
 
-def contents(run: Path) -> Contents:
+def contents(run: Path | kubescene.Run) -> Contents:
     return contents_of(open_run(run))
 
 
@@ -77,10 +77,11 @@ def test_virtual_time_is_told_where_it_passes(tmp_path: Path) -> None:
 
 def test_the_row_of_all_nodes_is_the_allocation_of_the_cluster(many: Path) -> None:
     heat = contents(many).heat
-    shares = [row.cpu_allocation for row in tables(many)["steps"].rows]
-    assert [level / 2 for level in heat.whole[0]] == [
-        pytest.approx(100 * share, abs=0.25) for share in shares
-    ]
+    steps = tables(many)["steps"].rows
+    peaks = [pytest.approx(100 * row.cpu_peak, abs=0.05) for row in steps]
+    ends = [pytest.approx(100 * row.cpu_allocation, abs=0.05) for row in steps]
+    assert [share / 10 for share in heat.whole[0]] == peaks
+    assert [share / 10 for share in (heat.whole_ends or heat.whole)[0]] == ends
 
 
 def test_a_failed_run_says_why(tmp_path: Path) -> None:
@@ -540,3 +541,81 @@ def test_words_can_be_read_on_every_ground(words: str, ground: str, place: int) 
     """The contrast that WCAG 2 asks for at level AA."""
     low, high = sorted((luminance(tone(words, place)), luminance(tone(ground, place))))
     assert (high + 0.05) / (low + 0.05) >= 4.5
+
+
+def between() -> ScenarioBuilder:
+    """A pod that is gone before its step ends, a node that is lost, one that is cordoned."""
+    scenario = ScenarioBuilder("between").settings(kubelet={"terminateDelay": "30s"})
+    scenario.create(make_node("n-$(INDEX)").cpu("4").memory("8Gi"), count=3)
+    scenario.create(make_pod("a").cpu("3").on("n-0"))
+    scenario.step(2).delete("v1", "Pod", "a").advance("5m")
+    lost = {"status": {"conditions": [{"type": "Ready", "status": "Unknown"}]}}
+    scenario.step(3).patch("v1", "Node", "n-1", lost, subresource="status")
+    scenario.patch("v1", "Node", "n-2", {"spec": {"unschedulable": True}})
+    return scenario.step(4).patch("v1", "Node", "n-2", {"spec": {"unschedulable": None}}).done()
+
+
+def test_the_heat_map_shows_what_is_between_two_ends_of_steps(tmp_path: Path) -> None:
+    kubescene.run(between(), out=tmp_path)
+    heat = contents(tmp_path).heat
+    first = slice(0, len(heat.columns))
+    assert [*heat.levels[0][first]] == [150, 150, 0, 0]
+    assert [*heat.ends[0][first]] == [150, 0, 0, 0]
+    assert (heat.whole[0], heat.whole_ends[0]) == ((250, 250, 0, 0), (250, 0, 0, 0))
+
+
+def test_nodes_that_keep_pods_away_are_marked(tmp_path: Path) -> None:
+    kubescene.run(between(), out=tmp_path)
+    told = contents(tmp_path)
+    assert [(m.node, m.first, m.last, m.text) for m in told.heat.marks] == [
+        (1, 2, 3, "Unknown"),
+        (2, 2, 2, "cordoned"),
+    ]
+    assert [each.marks for each in told.nodes] == ["", "Unknown", ""]
+    assert "1 node of 3 kept pods away at the end." in told.headline.story
+
+
+def test_columns_of_several_steps_keep_the_highest_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kubescene.reports.html.heat.COLUMNS", 2)
+    heat = contents(kubescene.run(between())).heat
+    assert heat.columns == (2, 4)
+    assert ([*heat.levels[0][:2]], [*heat.ends[0][:2]]) == ([150, 0], [0, 0])
+
+
+def test_expectations_that_fail_are_the_verdict_of_the_page() -> None:
+    scenario = ScenarioBuilder("unmet").create(make_node("n").cpu("1")).done()
+    scenario.expect("many", "nodes.size() > 6").expect("fine", "true")
+    run = kubescene.run(scenario)
+    told = contents(run)
+    assert told.headline.verdict == "1 of 2 expectations failed"
+    (many, _) = told.expectations
+    assert (many.expression, many.message, many.seen) == ("nodes.size() > 6", "", "1 > 6")
+    page = report_html(run)
+    assert page.index("1 of 2 expectations failed") < page.index(">Succeeded<")
+    assert 'class="phase good"' not in page
+
+
+def test_devices_and_extended_resources_have_figures(tmp_path: Path) -> None:
+    told = contents(example("devices", tmp_path))
+    figure = next(each for each in told.figures if each.name == "devices/gpu.example.com")
+    assert (figure.value, figure.note) == ("66.7 %", "2 of 3")
+    assert "devices/gpu.example.com" in told.heat.resources
+
+
+def test_the_page_counts_facts_as_the_run_does() -> None:
+    run = kubescene.run(between())
+    assert contents(run).headline.facts == len(run.log)
+
+
+def test_steps_count_pods_that_were_tried_in_vain_once(tmp_path: Path) -> None:
+    scenario = ScenarioBuilder("vain").create(make_node("n").cpu("1"))
+    scenario.create(make_pod("p-$(INDEX)").cpu("2"), count=4)
+    scenario.step(2).create(make_node("m").cpu("2")).done()
+    first, second = contents(kubescene.run(scenario)).steps
+    assert (first.bound, first.unschedulable, first.failed) == (0, 4, 4)
+    assert (second.bound, second.unschedulable, second.failed) == (1, 3, 3)
+
+
+def test_decisions_have_their_time_if_time_passed(tmp_path: Path) -> None:
+    times = {each.time for each in contents(example("time-passes", tmp_path)).decisions}
+    assert times == {"", "+1 min", "+1 min 35 s"}

@@ -8,10 +8,13 @@ from pathlib import Path
 
 import pytest
 
+import kubescene
 from browser import Browser, Page, chromium
 from kubescene.reports.html import write_report
 from kubescene.results.sources import open_run
 from kubescene.results.tables import tables
+from kubescene.scenario import ScenarioBuilder
+from kubescene.testing import make_node, make_pod
 from reported_runs import example, failing, hostile, many_nodes, nothing
 
 PROGRAM = chromium()
@@ -149,6 +152,10 @@ def test_a_cell_of_the_heat_map_shows_its_value(browser: Browser, runs: dict[str
 
 def test_a_row_of_many_nodes_tells_of_each_of_them(browser: Browser, runs: dict[str, Path]) -> None:
     page = opened(browser, runs["many"])
+    assert "a row is 3 nodes, their mean" in page.text(".controls")
+    page.click(*cell(page, 6, 0))
+    assert "node-0 and 2 more" in page.text("#readout"), "the fullest first: alike ones together"
+    choose(page, "#by-order", "name")
     page.click(*cell(page, 6, 0))
     told = page.text("#readout")
     assert "node-0 … node-2" in told
@@ -161,6 +168,23 @@ def test_a_row_of_many_nodes_tells_of_each_of_them(browser: Browser, runs: dict[
     for node in ("node-0", "node-1", "node-2"):
         row = f".bars div[title='{node}']"
         assert page.text(row).split("\n")[-1] == f"{round(200 * shares[node]) / 2:g} %"
+
+
+def test_what_is_between_two_ends_of_steps_and_what_keeps_pods_away_is_told(
+    browser: Browser, tmp_path: Path
+) -> None:
+    scenario = ScenarioBuilder("between").settings(kubelet={"terminateDelay": "30s"})
+    scenario.create(make_node("n").cpu("4").memory("8Gi")).create(make_pod("a").cpu("3"))
+    scenario.step(2).delete("v1", "Pod", "a")
+    scenario.patch("v1", "Node", "n", {"spec": {"unschedulable": True}}).advance("5m").done()
+    kubescene.run(scenario, out=tmp_path)
+    write_report(tmp_path, tmp_path / "report.html")
+    page = opened(browser, tmp_path)
+    page.click(*cell(page, 1, 0))
+    assert "cordoned; cpu 75 % at most, 0 % at its end" in page.text("#readout")
+    assert "cordoned or tainted" in page.text(".controls")
+    choose(page, "#by-of-a-step", "end")
+    assert "cordoned; cpu 0 %" in page.text("#readout")
 
 
 def test_nodes_are_counted_by_how_full_they_are(browser: Browser, runs: dict[str, Path]) -> None:

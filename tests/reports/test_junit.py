@@ -71,7 +71,7 @@ def test_each_outcome_is_a_case_of_its_own() -> None:
 def test_a_failure_says_what_and_by_which_expression() -> None:
     failure = next(read(suite_of(summary(FALSE))).iter("failure"))
     assert failure.attrib == {"type": "DoesNotHold", "message": "3 wait"}
-    assert failure.text == "3 wait\n\nexpression: 1 > 2"
+    assert failure.text == "3 wait\nexpression: 1 > 2"
     error = next(read(suite_of(summary(NO_VALUE))).iter("error"))
     assert error.attrib == {"type": "NoValue", "message": "m: no such key: x"}
 

@@ -13,7 +13,7 @@ from kubescene.cel import DEFAULT_COST
 from kubescene.cel.types import Type
 from kubescene.results import ExpectationOutcome, summarize
 from kubescene.results.expectations import ResultEvaluation, faults_of
-from kubescene.results.expectations.findings import Findings
+from kubescene.results.expectations.evaluation import ResultVariables
 from kubescene.results.expectations.variables import ROW_TYPES, TYPES, VARIABLES
 from kubescene.results.measures import measures
 from kubescene.results.tables import tables
@@ -316,7 +316,7 @@ def test_an_expectation_sees_what_the_tables_say_afterwards() -> None:
     run = kubescene.run(scenario.expect("x", "true"))
     *before, evaluated, ended = run.log
     assert isinstance(evaluated, ExpectationsEvaluated)
-    findings = Findings(TimelineLog(before), Ending("Succeeded", ended.time))
+    findings = ResultVariables(TimelineLog(before), Ending("Succeeded", ended.time))
     while findings.read_on():
         pass
     found, after = findings.values(TYPES), tables(run)
@@ -398,3 +398,30 @@ def test_a_result_can_be_played_again(tmp_path: Path) -> None:
     kubescene.run(tmp_path / "1" / "result.yaml", out=tmp_path / "2")
     names = ("1", "2")
     assert len({(tmp_path / name / "timeline.jsonl").read_bytes() for name in names}) == 1
+
+
+@pytest.mark.parametrize(
+    ("expression", "seen"),
+    [
+        ("pods.size() <= 1", "2 <= 1"),
+        ("pods.size() == 2 && pods.size() > 2", "2 > 2"),
+        ("pods.size() > 7 || pods.size() < 1", "2 > 7, 2 < 1"),
+        ("!(pods.size() == 2)", "!(2 == 2)"),
+        ('pods.all(p, p.state == "Bound")', 'p = "b": "Pending" == "Bound"'),
+        ('phase == "Failed"', '"Succeeded" == "Failed"'),
+        ("2 < 1", ""),
+        ("false", ""),
+        ("pods.size() / 0 == 1", ""),
+    ],
+)
+def test_what_does_not_hold_tells_what_was_seen(expression: str, seen: str) -> None:
+    scenario = ScenarioBuilder("seen").create(make_node("n").cpu("1"))
+    scenario.create(make_pod("a").cpu("1"), make_pod("b").cpu("1")).done()
+    (outcome,) = kubescene.run(scenario.expect("x", expression)).expectations
+    assert (outcome.holds, outcome.seen) == (False, seen)
+
+
+def test_a_long_list_is_not_written_out() -> None:
+    scenario = ScenarioBuilder("many").create(make_pod("p-$(INDEX)"), count=20).done()
+    (outcome,) = kubescene.run(scenario.expect("x", "pods == []")).expectations
+    assert outcome.seen == "{20 elements} == []"

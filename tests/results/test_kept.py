@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from kubescene.cluster import Cluster
+from kubescene.cluster import ClusterWorld
 from kubescene.results import iterate, open_run
 from kubescene.results.sources import RunSource
 from kubescene.scenario import Engine, ScenarioBuilder
@@ -19,7 +19,7 @@ KEEP = {"kubescene.dev/keep": "true"}
 @pytest.fixture
 def log() -> TimelineLog:
     """A kept node of 4 cores with a kept pod of 1 and another that waits; a pod of 2 comes."""
-    cluster = Cluster()
+    cluster = ClusterWorld()
     cluster.create(make_node("kept").cpu("4").memory("8Gi").annotate(KEEP))
     cluster.create(make_pod("stays").cpu("1").on("kept").annotate(KEEP))
     cluster.create(make_pod("waits").cpu("8").annotate(KEEP))

@@ -1,10 +1,13 @@
 """The ledger by itself: entries in, the cluster out."""
 
+from typing import NamedTuple
+
+import msgspec
 import pytest
 
 from kubescene.clock import SECOND, ScenarioStep
 from kubescene.results.ledger import Ledger
-from kubescene.results.states import NodeState, PodAsk, PodState
+from kubescene.results.states import NodeState, PodAsk, PodState, States
 
 
 def asking(cpu: int) -> PodAsk:
@@ -165,3 +168,142 @@ def test_a_scenario_that_goes_on_after_a_pause_has_not_ended(ledger: Ledger) -> 
     assert ledger.phase == "Paused"
     ledger.at(ScenarioStep(2, 0), 0)
     assert ledger.phase == ""
+
+
+# -- devices -------------------------------------------------------------------------------
+
+
+def slice_text(node: str | None, *names: str) -> bytes:
+    spec = {"driver": "gpu.example.com", "pool": {"name": node or "shared"}}
+    if node:
+        spec["nodeName"] = node
+    return msgspec.json.encode({"spec": {**spec, "devices": [{"name": name} for name in names]}})
+
+
+def claim_text(*held: tuple[str, str], admin: bool = False) -> bytes:
+    results = [
+        {"driver": "gpu.example.com", "pool": pool, "device": name, "adminAccess": admin}
+        for pool, name in held
+    ]
+    return msgspec.json.encode({"status": {"allocation": {"devices": {"results": results}}}})
+
+
+GPUS = "devices/gpu.example.com"
+
+
+def devices(ledger: Ledger) -> tuple[int, int]:
+    return ledger.totals.requested.get(GPUS, 0), ledger.totals.allocatable.get(GPUS, 0)
+
+
+def test_devices_are_offered_by_their_node_and_taken_by_claims(ledger: Ledger) -> None:
+    ledger.devices.slice_written("s", slice_text("n", "gpu-0", "gpu-1"))
+    ledger.devices.claim_written("default", "c", claim_text(("n", "gpu-1")))
+    assert devices(ledger) == (1, 2)
+    found = ledger.node("n")
+    assert found is not None
+    assert (found.room.requested[GPUS], found.allocatable[GPUS]) == (1, 2)
+    ledger.node_written("n", node(4000))
+    assert devices(ledger) == (1, 2), "a heartbeat takes no devices away"
+    ledger.devices.claim_written("default", "c", b'{"status":{}}')
+    assert devices(ledger) == (0, 2)
+
+
+def test_a_device_that_claims_share_is_taken_once_and_administrators_take_none(
+    ledger: Ledger,
+) -> None:
+    ledger.devices.slice_written("s", slice_text("n", "gpu-0", "gpu-1"))
+    for name in ("one", "two"):
+        ledger.devices.claim_written("default", name, claim_text(("n", "gpu-0")))
+    ledger.devices.claim_written("default", "root", claim_text(("n", "gpu-1"), admin=True))
+    assert devices(ledger) == (1, 2)
+    ledger.devices.claim_removed("default", "one")
+    assert devices(ledger) == (1, 2)
+    ledger.devices.claim_removed("default", "two")
+    assert devices(ledger) == (0, 2)
+
+
+def test_devices_come_and_go_with_their_slice_and_their_node(ledger: Ledger) -> None:
+    ledger.devices.claim_written("default", "c", claim_text(("m", "gpu-0")))
+    ledger.devices.slice_written("s", slice_text("m", "gpu-0"))
+    assert devices(ledger) == (0, 0), "there is no such node yet"
+    ledger.node_written("m", node(4000))
+    assert devices(ledger) == (1, 1)
+    ledger.devices.slice_written("s", slice_text("m", "gpu-0", "gpu-1", "gpu-2"))
+    assert devices(ledger) == (1, 3)
+    ledger.node_removed("m")
+    assert devices(ledger) == (0, 0)
+    ledger.node_written("m", node(4000))
+    assert devices(ledger) == (1, 3)
+    ledger.devices.slice_removed("s")
+    assert devices(ledger) == (0, 0)
+
+
+def test_devices_of_no_single_node_count_for_the_cluster(ledger: Ledger) -> None:
+    ledger.devices.slice_written("s", slice_text(None, "nic-0", "nic-1"))
+    ledger.devices.claim_written("default", "c", claim_text(("shared", "nic-0")))
+    assert devices(ledger) == (1, 2)
+    ledger.close()
+    assert ledger.steps[-1].peak.requested[GPUS] == 1
+    assert "" not in ledger.steps[-1].nodes
+
+
+# -- what keeps pods away ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("spec", "conditions", "marks"),
+    [
+        ({}, [], ""),
+        ({}, [("Ready", "True"), ("DiskPressure", "Unknown")], ""),
+        ({}, [("Ready", "False")], "NotReady"),
+        ({"unschedulable": True}, [("Ready", "Unknown")], "Unknown, cordoned"),
+        (
+            {"taints": [{"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"}]},
+            [("Ready", "Unknown")],
+            "Unknown",
+        ),
+        (
+            {"taints": [{"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"}]},
+            [("Ready", "True")],
+            "tainted node.kubernetes.io/unreachable:NoExecute",
+        ),
+        (
+            {"taints": [{"key": "team", "value": "ml", "effect": "NoSchedule"}]},
+            [],
+            "tainted team=ml:NoSchedule",
+        ),
+    ],
+)
+def test_a_node_says_what_keeps_pods_away(
+    spec: dict[str, object], conditions: list[tuple[str, str]], marks: str
+) -> None:
+    status = {"conditions": [{"type": kind, "status": value} for kind, value in conditions]}
+    text = msgspec.json.encode({"metadata": {"name": "n"}, "spec": spec, "status": status})
+    assert node_state(text).marks == marks
+
+
+def node_state(text: bytes) -> NodeState:
+    class Told(NamedTuple):
+        object: bytes
+
+    return States().node(Told(text))  # type: ignore[arg-type]
+
+
+def test_a_step_names_nodes_whose_marks_changed(ledger: Ledger) -> None:
+    ledger.at(ScenarioStep(2, 0), 0)
+    ledger.node_written("n", NodeState({"cpu": 4000, "pods": 110}, {}, "cordoned"))
+    ledger.at(ScenarioStep(3, 0), 0)
+    ledger.close()
+    first, second, third = ledger.steps
+    assert (first.nodes["n"].marks, second.nodes["n"].marks) == ("", "cordoned")  # type: ignore[union-attr]
+    assert "n" not in third.nodes
+
+
+def test_pods_that_wait_are_counted_once_however_often_they_are_tried(ledger: Ledger) -> None:
+    ledger.pod_created("default", "b", "uid-b", pod(9000))
+    ledger.pod_created("default", "c", "uid-c", pod(500))
+    for name in ("b", "b", "c"):
+        ledger.attempted("default", name, "")
+    ledger.pod_bound("default", "c", "n")
+    ledger.close()
+    assert (ledger.steps[-1].unschedulable, ledger.steps[-1].failed_attempts) == (1, 3)

@@ -82,9 +82,10 @@ def found(run: Run) -> dict[str, float]:
         ("utilization_max_cpu", 1 / 4),
         ("imbalance_cpu", 0.0),
         ("imbalance_within_nodes", 1 / 4 - 1 / 8),
-        # 3 cpu are free on each: one pod of three does not fit
+        ("utilization_peak_cpu", 1 / 4),
+        # 3 cpu are free on each: one pod of three does not fit, and that asks for no memory
         ("fragmentation_cpu", 1 / 3),
-        ("fragmentation_memory", 1 / 3),
+        ("fragmentation_memory", 0.0),
     ],
 )
 def test_a_measure_is_what_the_hand_computes(
@@ -121,10 +122,23 @@ def test_room_without_a_place_for_a_pod_is_of_no_use() -> None:
 
 def test_a_pod_that_asks_for_what_nobody_offers_can_use_nothing() -> None:
     gpu = make_pod("a").build()
-    amounts = {"example.com/gpu": "1"}
+    amounts = {"cpu": "1", "example.com/gpu": "1"}
     gpu["spec"]["containers"][0]["resources"] = {"requests": amounts, "limits": amounts}
     scenario = ScenarioBuilder("gpu").create(make_node("n").cpu("4"), gpu, make_pod("b").cpu("1"))
     assert measures(kubescene.run(scenario.done()))["fragmentation_cpu"] == 0.5
+
+
+def test_pods_that_do_not_ask_for_a_resource_do_not_dilute_its_fragmentation() -> None:
+    """2 GPUs are free on each of two nodes, and whoever wants GPUs wants 3."""
+    amounts = {"example.com/gpu": "3"}
+    gpu = make_pod("train-$(INDEX)").build()
+    gpu["spec"]["containers"][0]["resources"] = {"requests": amounts, "limits": amounts}
+    node = make_node("n-$(INDEX)").cpu("64").build()
+    for list_ in ("capacity", "allocatable"):
+        node["status"][list_] = {**node["status"][list_], "example.com/gpu": "8"}
+    scenario = ScenarioBuilder("gpus").create(node, count=2).create(gpu, count=5)
+    scenario.create(make_pod("web-$(INDEX)").cpu("100m"), count=99)
+    assert measures(kubescene.run(scenario.done()))["fragmentation_example_com_gpu"] == 1.0
 
 
 def test_imbalance_is_the_standard_deviation() -> None:

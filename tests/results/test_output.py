@@ -191,9 +191,10 @@ def test_a_file_in_the_way_is_named(tmp_path: Path) -> None:
 
 
 def test_an_old_summary_goes_before_the_run_begins(tmp_path: Path) -> None:
-    (tmp_path / "summary.json").write_text("old")
-    (tmp_path / "timeline.jsonl").symlink_to("/dev/full")
     pods = ScenarioBuilder("s").create(make_pod("p-$(INDEX)"), count=50)
+    kubescene.run(pods, out=tmp_path)
+    (tmp_path / "explanations.jsonl").unlink()
+    (tmp_path / "explanations.jsonl").symlink_to("/dev/full")
     with pytest.raises(kubescene.KubesceneError):
         kubescene.run(pods, out=tmp_path)
     assert not (tmp_path / "summary.json").exists()

@@ -4,10 +4,12 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
+import yaml
 from rich.console import Console
 
 import kubescene
-from kubescene.reports.terminal import amount, print_summary
+from kubescene.reports.node_tables import amount
+from kubescene.reports.terminal import print_summary
 from kubescene.results import PendingPod, Summary, open_run
 from kubescene.results.summary import PLACEMENTS_KEPT, SummaryFold, summarize
 from kubescene.scenario import ScenarioBuilder
@@ -30,16 +32,32 @@ def test_the_example_is_told_step_by_step(example: Summary) -> None:
         "",
     )
     counts = [
-        (s.major, s.operations, s.minor_steps, s.scheduled, s.failed_attempts, s.deleted)
+        (s.major, s.operations, s.minor_steps, s.scheduled, s.failed_attempts, s.pending, s.deleted)
         for s in example.steps
     ]
     assert counts == [
-        (1, 4, 0, 0, 0, 0),
-        (2, 4, 8, 8, 0, 0),
-        (3, 1, 0, 0, 1, 0),
-        (4, 1, 1, 1, 0, 4),
-        (5, 4, 0, 0, 1, 2),
+        (1, 2, 0, 0, 0, 0, 0),
+        (2, 4, 8, 8, 0, 0, 0),
+        (3, 1, 0, 0, 1, 1, 0),
+        (4, 1, 1, 1, 0, 0, 4),
+        (5, 4, 0, 0, 1, 1, 2),
     ]
+
+
+def test_operations_are_counted_as_validate_counts_them(example: Summary) -> None:
+    """One that makes several objects is one."""
+    spec = yaml.safe_load(EXAMPLE.read_text())["spec"]
+    assert sum(step.operations for step in example.steps) == len(spec["operations"])
+
+
+def test_bound_means_the_same_everywhere(example: Summary) -> None:
+    """Pods that are on a node at the end: not those that were, and are gone."""
+    run = kubescene.run(EXAMPLE)
+    bound = run.measures["pods_bound"]
+    assert bound == example.pods_bound == 4
+    assert f" {bound} bound" in repr(run)
+    assert f" {bound} bound" in repr(run.summary)
+    assert f"{bound} bound" in run._repr_html_()
 
 
 def test_what_ends_a_scenario_writes_no_object() -> None:
@@ -133,7 +151,7 @@ def decisions(*nodes: str, level: str) -> list[str]:
 def test_a_decision_shows_its_score_and_the_runner_up() -> None:
     title, header, row = decisions("a", "b", level="Full")
     assert title == "Decisions"
-    assert header.split("  ")[-3:] == ["score", "runner-up", "nodes that fit"]
+    assert header.split("  ")[-3:] == ["score", "runner-up", "feasible"]
     assert row.split()[2:] == ["a", "300", "b", "300", "2", "of", "2"]
 
 

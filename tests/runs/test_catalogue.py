@@ -12,7 +12,7 @@ import pytest
 import kubescene
 from kubescene.errors import ConflictError, NotFoundError, RunStoreError
 from kubescene.results.sources import RunSource
-from kubescene.runs.catalogue import FAILED, RUNNING, TRAFFIC_FILE, Kind, Runs, is_id
+from kubescene.runs.catalogue import FAILED, RUNNING, TRAFFIC_FILE, RunKind, Runs, is_id
 from kubescene.scenario import ScenarioBuilder
 from kubescene.testing import make_node, make_pod
 from kubescene.traffic import TrafficResult, load_run, run
@@ -45,7 +45,7 @@ def test_both_kinds_of_runs_are_listed_and_found_after_a_restart(tmp_path: Path)
     second = simulated(tmp_path)
     again = Runs(tmp_path)
     assert {each.id for each in again.list()} == {first, second}
-    assert [each.id for each in again.list(Kind.TRAFFIC)] == [second]
+    assert [each.id for each in again.list(RunKind.TRAFFIC)] == [second]
     entry = again.get(first)
     assert (entry.kind, entry.name, entry.phase, entry.seed) == ("scenario", "shop", "Succeeded", 7)
     assert entry.created <= entry.finished
@@ -110,6 +110,25 @@ def test_a_run_that_is_under_way_is_not_deleted(tmp_path: Path) -> None:
         runs.delete(id)
     runs.discard(id)
     assert runs.list() == []
+
+
+def test_what_was_never_played_takes_no_number(tmp_path: Path) -> None:
+    runs = Runs(tmp_path)
+    runs.discard(runs.begin("bad"))
+    assert played(runs) == "scenario-1"
+    runs.discard(runs.begin("worse"))
+    runs.delete("scenario-1")
+    runs.discard(runs.begin("bad again"))
+    assert played(runs) == "scenario-2"
+
+
+def test_both_kinds_say_when_they_ended(tmp_path: Path) -> None:
+    runs = Runs(tmp_path)
+    played(runs)
+    simulated(tmp_path)
+    assert all(each.created <= each.finished for each in runs.list())
+    under_way = runs.begin("long")
+    assert runs.get(under_way).finished == ""
 
 
 def test_a_run_whose_process_is_gone_has_failed(tmp_path: Path) -> None:

@@ -288,3 +288,92 @@ def test_a_faulty_scenario_is_not_converted(
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith(f"kubescene: {file}: spec.")
     assert complaint in done.stderr
+
+
+# -- what will not run ---------------------------------------------------------------------------
+
+MONITOR: JsonObject = {
+    "apiVersion": "monitoring.coreos.com/v1",
+    "kind": "ServiceMonitor",
+    "metadata": {"name": "web"},
+    "spec": {},
+}
+DEFINITION: JsonObject = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "servicemonitors.monitoring.coreos.com"},
+    "spec": {
+        "group": "monitoring.coreos.com",
+        "scope": "Namespaced",
+        "names": {"kind": "ServiceMonitor", "plural": "servicemonitors"},
+        "versions": [
+            {
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "schema": {
+                    "openAPIV3Schema": {
+                        "type": "object",
+                        "x-kubernetes-preserve-unknown-fields": True,
+                    }
+                },
+            }
+        ],
+    },
+}
+DAEMON_SET: JsonObject = {
+    "apiVersion": "apps/v1",
+    "kind": "DaemonSet",
+    "metadata": {"name": "agent"},
+    "spec": {
+        "selector": {"matchLabels": {"app": "agent"}},
+        "template": {
+            "metadata": {"labels": {"app": "agent"}},
+            "spec": {"containers": [{"name": "c", "image": "i"}]},
+        },
+    },
+}
+
+
+@pytest.fixture
+def bundle(tmp_path: Path) -> Path:
+    file = tmp_path / "bundle.yaml"
+    file.write_text(yaml.safe_dump_all([make_pod("p").cpu("1").build(), DAEMON_SET, MONITOR]))
+    return file
+
+
+def test_who_converts_is_told_what_will_not_run(bundle: Path) -> None:
+    done = kubescene_command("convert", bundle)
+    assert done.returncode == 0
+    assert "warning: 1 x ServiceMonitor.monitoring.coreos.com: nobody here knows" in done.stderr
+    assert "warning: there is no Node: no pod will find a place" in done.stderr
+    assert "warning: DaemonSet has no effect: the controller daemonset does not" in done.stderr
+
+
+def test_unknown_kinds_are_left_out_and_nodes_added(bundle: Path, tmp_path: Path) -> None:
+    out = tmp_path / "scenario.yaml"
+    nodes = ("--nodes", "3x8cpu,32Gi", "--nodes", "1x2cpu,4Gi,nvidia.com/gpu=4")
+    done = kubescene_command("convert", bundle, "--skip-unknown", *nodes, "--out", out)
+    assert "6 objects are created" in done.stderr
+    assert "left out: 1 x ServiceMonitor.monitoring.coreos.com" in done.stderr
+    assert "there is no Node" not in done.stderr
+    assert f"the scenario is in {out}" in done.stderr
+    run = kubescene.run(out)
+    names = [node["metadata"]["name"] for node in run.cluster.list("nodes")]
+    assert names == ["node-a-0", "node-a-1", "node-a-2", "node-b-0"]
+    offers = run.cluster.get("nodes", "node-b-0")["status"]["allocatable"]
+    assert offers == {"cpu": "2", "memory": "4Gi", "nvidia.com/gpu": "4", "pods": "110"}
+    assert run.cluster.pod("p").node
+
+
+def test_a_definition_makes_its_kind_known() -> None:
+    conversion = scenario_from([MONITOR, DEFINITION, make_node("n").build()], "s", known_only=True)
+    assert (conversion.unknown, conversion.left_out) == ({}, {})
+    assert kubescene.run(conversion.scenario).ok
+
+
+@pytest.mark.parametrize("nodes", ["x", "3x", "0x8cpu", "3xfoo", "2x8cpu,a=b", "-1x8cpu"])
+def test_nodes_that_nobody_understands_are_refused(bundle: Path, nodes: str) -> None:
+    done = kubescene_command("convert", bundle, f"--nodes={nodes}")
+    assert (done.returncode, "such as 3x8cpu,32Gi" in done.stderr) == (2, True)
+    assert done.stdout == ""

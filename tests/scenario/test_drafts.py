@@ -2,6 +2,7 @@
 
 import kubescene
 from kubescene.scenario import ScenarioPhase, parse_spec
+from kubescene.scenario.phases import DRAFT_STEP_PHASE, StepPhase
 from kubescene.testing import make_node, make_pod
 from kubescene.types import JsonObject
 
@@ -77,3 +78,29 @@ def test_the_drafts_name_of_the_patch_type_is_read() -> None:
     run = kubescene.run({**draft(), "spec": {"operations": operations}})
     assert run.ok, run.message
     assert run.cluster.pod("a").labels == {"a": "b"}
+
+
+def test_the_status_is_also_told_in_the_drafts_words() -> None:
+    """The first draft has the major step, the second phases of its own; only drafts' files do."""
+    status = kubescene.run(draft()).scenario["status"]
+    assert (status["step"], status["stepPhase"]) == (3, "Finished")
+    assert status["stepStatus"]["phase"] == "Finished"
+    operations = [{"step": 1, "createOperation": {"object": make_pod("a").build()}}]
+    status = kubescene.run({**draft(), "spec": {"operations": operations}}).scenario["status"]
+    assert "step" not in status
+    assert "stepPhase" not in status
+
+
+def test_every_phase_has_a_word_of_the_second_draft() -> None:
+    assert list(DRAFT_STEP_PHASE) == list(StepPhase)
+
+
+def test_a_target_is_an_object_meta_with_labels_and_annotations() -> None:
+    named = {"name": "a", "labels": {"app": "x"}, "annotations": {"who": "me"}}
+    operations = [
+        {"step": 1, "createOperation": {"object": make_pod("a").build()}},
+        {"step": 2, "deleteOperation": {**TARGET, "objectMeta": named}},
+    ]
+    run = kubescene.run({**draft(), "spec": {"operations": operations}})
+    assert run.ok, run.message
+    assert run.cluster.list("pods") == []

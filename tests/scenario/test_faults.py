@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from kubescene.cluster import Cluster
+from kubescene.cluster import ClusterWorld
 from kubescene.errors import ScenarioError
 from kubescene.runs.local import run
 from kubescene.scenario import Engine, ScenarioPhase, parse_spec
@@ -426,7 +426,7 @@ def test_a_fault_in_the_controllers_lists_what_is_registered(
     assert "kube-scheduler" in result.message.split("registered are: ")[1]
 
 
-def test_nothing_is_touched_by_a_faulty_scenario(cluster: Cluster) -> None:
+def test_nothing_is_touched_by_a_faulty_scenario(cluster: ClusterWorld) -> None:
     cluster.create(make_node("mine"))
     recorder = TimelineRecorder(cluster.clock)
     cluster.observe(recorder)

@@ -4,7 +4,7 @@ import orjson
 import pytest
 
 from kubescene.clock import ScenarioStep
-from kubescene.cluster import Cluster, ClusterOptions
+from kubescene.cluster import ClusterOptions, ClusterWorld
 from kubescene.control import IDLE, ControllerContext, Progress
 from kubescene.errors import NotFoundError
 from kubescene.scenario import Engine, ScenarioBuilder, ScenarioPhase
@@ -27,7 +27,7 @@ def crowd() -> ScenarioBuilder:
 
 
 def test_every_object_and_every_loop_is_a_moment_of_its_own() -> None:
-    cluster = Cluster(ClusterOptions(shortcuts=ALL.one_by_one()))
+    cluster = ClusterWorld(ClusterOptions(shortcuts=ALL.one_by_one()))
     engine = begun(cluster, crowd())
     counts = [(len(cluster.list("pods")), bound(cluster)) for _ in engine.play()]
     assert {(pods, 0) for pods in range(21)} <= set(counts)
@@ -35,11 +35,11 @@ def test_every_object_and_every_loop_is_a_moment_of_its_own() -> None:
     assert engine.scenario.phase is ScenarioPhase.SUCCEEDED
 
 
-def bound(cluster: Cluster) -> int:
+def bound(cluster: ClusterWorld) -> int:
     return sum("nodeName" in pod["spec"] for pod in cluster.list("pods"))
 
 
-def test_an_edit_between_any_two_moments_is_kept(cluster: Cluster) -> None:
+def test_an_edit_between_any_two_moments_is_kept(cluster: ClusterWorld) -> None:
     engine = begun(cluster, crowd())
     edits = 0
     for _ in engine.play():
@@ -53,7 +53,7 @@ def test_an_edit_between_any_two_moments_is_kept(cluster: Cluster) -> None:
     assert len(final["spec"]["operations"]) == 4
 
 
-def test_an_edit_of_the_spec_is_kept_and_the_status_goes_on(cluster: Cluster) -> None:
+def test_an_edit_of_the_spec_is_kept_and_the_status_goes_on(cluster: ClusterWorld) -> None:
     engine = begun(cluster, crowd())
     moments = engine.play()
     for _ in range(30):
@@ -70,7 +70,7 @@ def test_an_edit_of_the_spec_is_kept_and_the_status_goes_on(cluster: Cluster) ->
     assert list(final["status"]["scenarioResult"]["timeline"]) == ["1", "2"]
 
 
-def test_a_deleted_scenario_stops_and_its_objects_stay(cluster: Cluster) -> None:
+def test_a_deleted_scenario_stops_and_its_objects_stay(cluster: ClusterWorld) -> None:
     engine = begun(cluster, crowd())
     moments = engine.play()
     while not bound(cluster):
@@ -85,7 +85,7 @@ def test_a_deleted_scenario_stops_and_its_objects_stay(cluster: Cluster) -> None
     cluster.create(make_pod("free"))  # nobody keeps outsiders away any more
 
 
-def test_a_scenario_that_is_deleted_and_fails_at_once_only_stops(cluster: Cluster) -> None:
+def test_a_scenario_that_is_deleted_and_fails_at_once_only_stops(cluster: ClusterWorld) -> None:
     broken = crowd().step(1).create(make_pod("p-0"))
     engine = begun(cluster, broken)
     moments = engine.play()
@@ -98,7 +98,7 @@ def test_a_scenario_that_is_deleted_and_fails_at_once_only_stops(cluster: Cluste
     assert engine.scenario.phase is ScenarioPhase.FAILED
 
 
-def test_a_scenario_of_the_same_name_is_another_one(cluster: Cluster) -> None:
+def test_a_scenario_of_the_same_name_is_another_one(cluster: ClusterWorld) -> None:
     engine = begun(cluster, crowd())
     moments = engine.play()
     next(moments)
@@ -109,7 +109,7 @@ def test_a_scenario_of_the_same_name_is_another_one(cluster: Cluster) -> None:
     assert "status" not in cluster.get("scenarios", "s")
 
 
-def test_playing_can_be_left_and_taken_up_again(cluster: Cluster) -> None:
+def test_playing_can_be_left_and_taken_up_again(cluster: ClusterWorld) -> None:
     engine = begun(cluster, crowd())
     for _ in range(10):
         next(engine.play())
@@ -117,7 +117,7 @@ def test_playing_can_be_left_and_taken_up_again(cluster: Cluster) -> None:
     assert engine.run() is ScenarioPhase.SUCCEEDED
 
 
-def test_an_edit_before_the_first_moment_is_played(cluster: Cluster) -> None:
+def test_an_edit_before_the_first_moment_is_played(cluster: ClusterWorld) -> None:
     engine = begun(cluster, ScenarioBuilder("s").create(make_node("n")))
     added = {"id": "late", "step": 2, "createOperation": {"object": make_pod("late").build()}}
     operations = cluster.get("scenarios", "s")["spec"]["operations"]
@@ -126,19 +126,19 @@ def test_an_edit_before_the_first_moment_is_played(cluster: Cluster) -> None:
     assert cluster.pod("late").node == "n"
 
 
-def test_a_paused_scenario_that_is_deleted_lets_others_in(cluster: Cluster) -> None:
+def test_a_paused_scenario_that_is_deleted_lets_others_in(cluster: ClusterWorld) -> None:
     begun(cluster, ScenarioBuilder("s").create(make_node("n"))).run()
     cluster.delete("scenarios", "s")
     cluster.create(make_pod("free"))
 
 
-def test_a_reset_lets_others_in(cluster: Cluster) -> None:
+def test_a_reset_lets_others_in(cluster: ClusterWorld) -> None:
     begun(cluster, ScenarioBuilder("s").create(make_node("n"))).run()
     cluster.reset()
     cluster.create(make_pod("free"))
 
 
-def test_two_scenarios_keep_their_own_status(cluster: Cluster) -> None:
+def test_two_scenarios_keep_their_own_status(cluster: ClusterWorld) -> None:
     first = begun(cluster, ScenarioBuilder("a").create(make_node("n")).done())
     second = begun(cluster, ScenarioBuilder("b").simulate("nobody").create(make_node("n")))
     assert first.run() is ScenarioPhase.SUCCEEDED
@@ -147,7 +147,7 @@ def test_two_scenarios_keep_their_own_status(cluster: Cluster) -> None:
     assert phases == ["Succeeded", "Failed"]
 
 
-def test_something_that_is_due_for_ever_ends_an_advance(cluster: Cluster) -> None:
+def test_something_that_is_due_for_ever_ends_an_advance(cluster: ClusterWorld) -> None:
     class Again:
         name = "again"
 
@@ -180,7 +180,7 @@ class Forking(Instrument):
         self.forks.append(self.engine.fork())
 
 
-def test_a_fork_made_by_an_onlooker_can_be_played_on(cluster: Cluster) -> None:
+def test_a_fork_made_by_an_onlooker_can_be_played_on(cluster: ClusterWorld) -> None:
     onlooker = Forking()
     cluster.observe(onlooker)
     onlooker.engine = begun(cluster, crowd())
@@ -188,7 +188,7 @@ def test_a_fork_made_by_an_onlooker_can_be_played_on(cluster: Cluster) -> None:
     assert [fork.run() for fork in onlooker.forks] == [ScenarioPhase.SUCCEEDED] * 2
 
 
-def test_the_result_of_a_deleted_scenario_says_how_far_it_got(cluster: Cluster) -> None:
+def test_the_result_of_a_deleted_scenario_says_how_far_it_got(cluster: ClusterWorld) -> None:
     engine = begun(cluster, crowd())
     moments = engine.play()
     for _ in range(30):
@@ -210,7 +210,7 @@ class Failing(Instrument):
         raise RuntimeError("not now")
 
 
-def test_an_onlooker_that_fails_at_the_end_leaves_the_world_open(cluster: Cluster) -> None:
+def test_an_onlooker_that_fails_at_the_end_leaves_the_world_open(cluster: ClusterWorld) -> None:
     cluster.observe(Failing())
     engine = begun(cluster, ScenarioBuilder("s").create(make_node("n")).done())
     with pytest.raises(RuntimeError, match="not now"):

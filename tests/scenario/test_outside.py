@@ -7,16 +7,16 @@ import pytest
 
 from kubescene.cli.validate.faults import validate_files
 from kubescene.clock import MILLISECOND, SECOND
-from kubescene.cluster import Cluster
+from kubescene.cluster import ClusterWorld
 from kubescene.errors import ScenarioError
 from kubescene.runs.local import run
 from kubescene.scenario import ScenarioBuilder, ScenarioPhase, parse_spec
 from kubescene.scenario.edits import complaints_about
 from kubescene.scenario.fields.json_schema import editor_schema, spec_schema
 from kubescene.scenario.outside import (
-    Feed,
     OutsideController,
     OutsideKind,
+    ShownPods,
     WaiterCondition,
     WaiterSpec,
 )
@@ -82,7 +82,7 @@ def test_everything_that_can_be_said_is_read() -> None:
             name="mine",
             kind=OutsideKind.SCHEDULER,
             scheduler_names=("mine",),
-            feed=Feed.ALL_PODS,
+            feed=ShownPods.ALL_PODS,
             waiter=WaiterSpec("", 20 * MILLISECOND, (condition,)),
             timeout_ns=30 * SECOND,
             attach_timeout_ns=5 * SECOND,
@@ -383,7 +383,7 @@ def test_the_schemas_have_them() -> None:
 def told(with_outside: JsonObject, obj: JsonObject) -> list[str]:
     body = {"step": 1, "createOperation": {"object": obj}}
     spec = parse_spec({**with_outside, "spec": {**with_outside["spec"], "operations": [body]}})
-    cast = Players.of(spec, Cluster().registrations, SchedulerOptions())
+    cast = Players.of(spec, ClusterWorld().registrations, SchedulerOptions())
     return [each.what for each in unsimulated(spec, cast)]
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from kubescene.cluster import Cluster
+from kubescene.cluster import ClusterWorld
 from kubescene.control.loops import IDLE, Progress
 from kubescene.errors import ForbiddenError
 from kubescene.scenario import Engine, ScenarioBuilder, ScenarioPhase
@@ -29,7 +29,7 @@ class Intruder:
         return IDLE
 
 
-def play(cluster: Cluster, scenario: ScenarioBuilder) -> ScenarioPhase:
+def play(cluster: ClusterWorld, scenario: ScenarioBuilder) -> ScenarioPhase:
     recorder = TimelineRecorder(cluster.clock)
     cluster.observe(recorder)
     cluster.create(scenario)
@@ -37,7 +37,7 @@ def play(cluster: Cluster, scenario: ScenarioBuilder) -> ScenarioPhase:
     return Engine(cluster, ScenarioResource(cluster.store, record), recorder).run()
 
 
-def test_a_user_is_refused_while_the_scenario_runs(cluster: Cluster) -> None:
+def test_a_user_is_refused_while_the_scenario_runs(cluster: ClusterWorld) -> None:
     refused: list[ForbiddenError] = []
 
     def write() -> None:
@@ -55,7 +55,7 @@ def test_a_user_is_refused_while_the_scenario_runs(cluster: Cluster) -> None:
 
 
 @pytest.mark.parametrize("verb", ["create", "patch", "delete"])
-def test_a_user_is_refused_while_the_scenario_is_paused(cluster: Cluster, verb: str) -> None:
+def test_a_user_is_refused_while_the_scenario_is_paused(cluster: ClusterWorld, verb: str) -> None:
     assert play(cluster, ScenarioBuilder("s").create(make_node("n"))) is ScenarioPhase.PAUSED
     attempts: dict[str, Callable[[], JsonObject]] = {
         "create": lambda: cluster.create(GRAFFITI),
@@ -67,23 +67,23 @@ def test_a_user_is_refused_while_the_scenario_is_paused(cluster: Cluster, verb: 
         attempts[verb]()
 
 
-def test_scenarios_themselves_may_be_written_meanwhile(cluster: Cluster) -> None:
+def test_scenarios_themselves_may_be_written_meanwhile(cluster: ClusterWorld) -> None:
     play(cluster, ScenarioBuilder("s").create(make_node("n")))
     cluster.patch("scenarios", "s", {"metadata": {"labels": {"seen": "yes"}}})
     assert cluster.get("scenarios", "s")["metadata"]["labels"] == {"seen": "yes"}
 
 
-def test_reading_is_for_everybody(cluster: Cluster) -> None:
+def test_reading_is_for_everybody(cluster: ClusterWorld) -> None:
     play(cluster, ScenarioBuilder("s").create(make_node("n")))
     assert cluster.node("n").name == "n"
 
 
-def test_after_the_end_the_world_is_free(cluster: Cluster) -> None:
+def test_after_the_end_the_world_is_free(cluster: ClusterWorld) -> None:
     assert play(cluster, ScenarioBuilder("s").done()) is ScenarioPhase.SUCCEEDED
     cluster.create(GRAFFITI)
 
 
-def test_the_start_wipes_the_world_except_what_is_kept(cluster: Cluster) -> None:
+def test_the_start_wipes_the_world_except_what_is_kept(cluster: ClusterWorld) -> None:
     cluster.create(make_node("old"))
     cluster.create(make_node("kept").annotate({"kubescene.dev/keep": "true"}))
     finalizer = {"metadata": {"finalizers": ["example.com/held"]}}
@@ -98,7 +98,7 @@ def test_the_start_wipes_the_world_except_what_is_kept(cluster: Cluster) -> None
     assert cluster.list("priorityclasses") == classes
 
 
-def test_the_log_begins_with_nodes_and_pods_that_are_kept(cluster: Cluster) -> None:
+def test_the_log_begins_with_nodes_and_pods_that_are_kept(cluster: ClusterWorld) -> None:
     keep = {"kubescene.dev/keep": "true"}
     cluster.create(make_node("kept").annotate(keep))
     cluster.create(make_pod("stays").on("kept").annotate(keep))

@@ -12,12 +12,12 @@ from typing import Any
 
 import orjson
 
-from kubescene.actors import Actor
+from kubescene.actors import Actor, Component
 from kubescene.api.kinds import POD
 from kubescene.api.records.changes import Change
 from kubescene.api.scheme import GroupResource, GroupVersionKind
 from kubescene.client import ObjectRef
-from kubescene.cluster import Cluster, ClusterOptions, builtin_controllers
+from kubescene.cluster import ClusterOptions, ClusterWorld, builtin_controllers
 from kubescene.control.loops import IDLE, ControllerContext, ControllerFactory, Progress
 from kubescene.controllers.registrations import ControllerRegistrations
 from kubescene.scenario import Engine, ScenarioBuilder, ScenarioPhase
@@ -32,7 +32,7 @@ CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")
 SCHEDULER = "kube-scheduler"
 
 Moment = tuple[str, str, str]
-Look = Callable[[Cluster], Any]
+Look = Callable[[ClusterWorld], Any]
 
 
 class Orderer:
@@ -63,7 +63,7 @@ class Played:
     def __init__(
         self, scenario: ScenarioBuilder, look: Look = lambda _: None, **extra: Any
     ) -> None:
-        self.cluster = Cluster(controllers=with_controllers(**extra))
+        self.cluster = ClusterWorld(controllers=with_controllers(**extra))
         recorder = TimelineRecorder(self.cluster.clock)
         self.cluster.observe(recorder)
         record = self.cluster.client(Actor("test")).create(scenario.build())
@@ -104,7 +104,11 @@ def moment(status: JsonObject) -> Moment:
 def with_controllers(**extra: ControllerFactory) -> ControllerRegistrations:
     registrations = builtin_controllers(ClusterOptions())
     for name, factory in extra.items():
-        registrations.register(name, factory, schedules=name == "prodder")
+        registrations.register(
+            name,
+            factory,
+            component=Component.SCHEDULER if name == "prodder" else Component.CONTROLLER,
+        )
     return registrations
 
 
@@ -120,11 +124,11 @@ def config_map(name: str) -> JsonObject:
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}}
 
 
-def bound_pods(cluster: Cluster) -> list[str]:
+def bound_pods(cluster: ClusterWorld) -> list[str]:
     return [record.name for record in cluster.store.list(PODS) if record.node]
 
 
-def running_pods(cluster: Cluster) -> list[str]:
+def running_pods(cluster: ClusterWorld) -> list[str]:
     return [record.name for record in cluster.store.list(PODS) if record.phase == "Running"]
 
 
@@ -567,7 +571,7 @@ def costs_of_phase_changes(pods: int) -> list[int]:
     scenario = ScenarioBuilder("cost").create(make_node("n").cpu("64").pods("1000"))
     for n in range(pods):
         scenario = scenario.next_step().create(make_pod(f"p{n}"))
-    cluster = Cluster()
+    cluster = ClusterWorld()
     recorder = TimelineRecorder(cluster.clock)
     cluster.observe(recorder)
     record = cluster.client(Actor("test")).create(scenario.build())

@@ -7,7 +7,7 @@ import yaml
 
 import kubescene
 from kubescene.api.records.changes import Change
-from kubescene.cluster import Cluster
+from kubescene.cluster import ClusterWorld
 from kubescene.errors import ConfigurationError
 from kubescene.scenario import Engine, ScenarioBuilder
 from kubescene.scenario.phases import ResultsStrategy
@@ -22,7 +22,7 @@ FAILS = ScenarioBuilder("s").create(make_node("n")).step(2).delete("v1", "Node",
 
 def shown(scenario: ScenarioBuilder, strategy: str) -> dict[str, set[str]]:
     """Which major steps a watch saw in the result, by the phase of the scenario."""
-    cluster = Cluster()
+    cluster = ClusterWorld()
     recorder = TimelineRecorder(cluster.clock)
     cluster.observe(recorder)
     cluster.create(scenario)

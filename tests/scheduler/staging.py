@@ -3,11 +3,11 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from kubescene.actors import Actor, Role
+from kubescene.actors import Actor, Component
 from kubescene.api.options import DeleteOptions
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.client.interfaces import ObjectRef
-from kubescene.cluster import Cluster
+from kubescene.cluster import ClusterWorld
 from kubescene.instruments.attempts import SchedulingAttempt
 from kubescene.scheduler import (
     EnabledPlugin,
@@ -22,7 +22,7 @@ from kubescene.scheduler import (
     kube_scheduler,
 )
 from kubescene.scheduler.cycle.cycle import Cycle
-from kubescene.scheduler.fast.routine import FastDecisions
+from kubescene.scheduler.fast.decisions import FastDecisions
 from kubescene.scheduler.framework.points import points_of
 from kubescene.testing.builders import ObjectBuilder, make_node
 from kubescene.timeline import Instrument
@@ -74,13 +74,13 @@ class Stage:
         self, *plugins: type, more: Mapping[str, PluginFactory] | None = None, **options: Any
     ) -> None:
         self.attempts = Attempts()
-        self.cluster = Cluster(instruments=[self.attempts])
-        self.client = self.cluster.client(Actor("test", Role.USER))
+        self.cluster = ClusterWorld(instruments=[self.attempts])
+        self.client = self.cluster.client(Actor("test"))
         self.factories = {plugin.__name__: Factory(plugin) for plugin in plugins}
         factories: dict[str, PluginFactory] = {**self.factories, **(more or {})}
         names = {plugin.__name__: plugin for plugin in plugins}
         options.setdefault("profiles", (with_plugins(names),))
-        context = self.cluster.context(Actor("kube-scheduler", Role.USER, schedules=True))
+        context = self.cluster.context(Actor("kube-scheduler", Component.SCHEDULER))
         self.scheduler: Scheduler = kube_scheduler(
             context, SchedulerOptions(plugins=factories, **options)
         )

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kubescene.actors import Actor, Role
+from kubescene.actors import Actor, Component
 from kubescene.api.kinds import NAMESPACE
 from kubescene.api.records import make_record
 from kubescene.client.interfaces import ObjectRef
@@ -182,7 +182,7 @@ def test_what_is_kept_never_shows(seed: int) -> None:
     for step in range(20):
         for _ in range(3):
             life.happen()
-        actor = Actor(f"fresh-{step}", Role.USER, schedules=True)
+        actor = Actor(f"fresh-{step}", Component.SCHEDULER)
         context = life.world.cluster.context(actor)
         old, new = life.world.scheduler, kube_scheduler(context, SchedulerOptions(PROFILES))
         if len(old.placed.by_uid) != len(new.placed.by_uid):

@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from kubescene.actors import Actor, Role
+from kubescene.actors import Actor
 from kubescene.api.options import DeleteOptions
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.client.interfaces import ObjectRef
 from kubescene.clock import MINUTE, SECOND
-from kubescene.cluster import Cluster, ClusterOptions
+from kubescene.cluster import ClusterOptions, ClusterWorld
 from kubescene.control.loops import IDLE, Progress
 from kubescene.instruments.attempts import SchedulingAttempt
 from kubescene.scheduler import Scheduler
@@ -36,14 +36,14 @@ class Attempts(Instrument):
         self.made.append(attempt)
 
 
-class World:
+class Rehearsal:
     def __init__(self, explain: Explain = Explain.AUTO) -> None:
         self.attempts = Attempts()
-        self.cluster = Cluster(ClusterOptions(explain=explain), instruments=[self.attempts])
-        started = self.cluster.start(["kube-scheduler"], Role.SIMULATION)[0].controller
+        self.cluster = ClusterWorld(ClusterOptions(explain=explain), instruments=[self.attempts])
+        started = self.cluster.start(["kube-scheduler"])[0].controller
         assert isinstance(started, Scheduler)
         self.scheduler = started
-        self.client = self.cluster.client(Actor("test", Role.USER))
+        self.client = self.cluster.client(Actor("test"))
 
     def create(self, *builders: ObjectBuilder) -> None:
         for builder in builders:
@@ -74,36 +74,36 @@ class World:
 
 
 @pytest.fixture
-def world() -> World:
-    return World()
+def world() -> Rehearsal:
+    return Rehearsal()
 
 
 def node(name: str, cpu: str = "4") -> NodeBuilder:
     return make_node(name).cpu(cpu).memory("32Gi")
 
 
-def test_pods_spread_over_empty_nodes(world: World) -> None:
+def test_pods_spread_over_empty_nodes(world: Rehearsal) -> None:
     world.create(node("a"), node("b"))
     pods = [make_pod(name).cpu("1") for name in ("p", "q", "r")]
     assert world.place(*pods) == ["p:a", "q:b", "r:a"]
     assert world.pod("q")["spec"]["nodeName"] == "b"
 
 
-def test_the_attempt_carries_the_pod_as_it_is_after_the_binding(world: World) -> None:
+def test_the_attempt_carries_the_pod_as_it_is_after_the_binding(world: Rehearsal) -> None:
     world.create(node("a"), make_pod("p"))
     (attempt,) = world.work()
     assert attempt.pod.node == "a"
     assert attempt.pod.revision == int(world.pod("p")["metadata"]["resourceVersion"])
 
 
-def test_an_idle_scheduler_is_done(world: World) -> None:
+def test_an_idle_scheduler_is_done(world: Rehearsal) -> None:
     assert world.scheduler.run_once() == IDLE
     world.create(node("a"), make_pod("p"), make_pod("q"))
     assert world.scheduler.run_once() == Progress(wrote=True, more=True)
     assert world.scheduler.run_once() == Progress(wrote=True, more=False)
 
 
-def test_e_2_a_failure_is_written_into_the_condition(world: World) -> None:
+def test_e_2_a_failure_is_written_into_the_condition(world: Rehearsal) -> None:
     world.create(node("a"), node("b").taint("gpu"), make_pod("p").cpu("9"))
     (attempt,) = world.work()
     message = "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) had untolerated taint(s)."
@@ -115,7 +115,7 @@ def test_e_2_a_failure_is_written_into_the_condition(world: World) -> None:
     assert attempt.plugins == ("NodeResourcesFit", "TaintToleration")
 
 
-def test_an_unchanged_condition_is_not_written_again(world: World) -> None:
+def test_an_unchanged_condition_is_not_written_again(world: Rehearsal) -> None:
     world.create(make_pod("p"))
     assert world.scheduler.run_once().wrote
     revision = world.pod("p")["metadata"]["resourceVersion"]
@@ -124,7 +124,7 @@ def test_an_unchanged_condition_is_not_written_again(world: World) -> None:
     assert world.pod("p")["metadata"]["resourceVersion"] == revision
 
 
-def test_m_2_reasons_are_counted_and_sorted_as_text(world: World) -> None:
+def test_m_2_reasons_are_counted_and_sorted_as_text(world: Rehearsal) -> None:
     world.create(*(node(f"n{number:02}", "1") for number in range(10)))
     world.create(*(node(f"t{number}").taint("gpu") for number in range(2)))
     world.create(make_pod("p").cpu("2"))
@@ -132,7 +132,7 @@ def test_m_2_reasons_are_counted_and_sorted_as_text(world: World) -> None:
     assert world.work()[0].message.startswith(f"0/12 nodes are available: {expected}")
 
 
-def test_c_5_a_pinned_pod_reports_the_other_nodes_as_excluded(world: World) -> None:
+def test_c_5_a_pinned_pod_reports_the_other_nodes_as_excluded(world: Rehearsal) -> None:
     world.create(*(node(name, "1") for name in "abcd"))
     term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["a"]}]}
     required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
@@ -147,7 +147,7 @@ def test_c_5_a_pinned_pod_reports_the_other_nodes_as_excluded(world: World) -> N
     assert attempt.plugins == ("NodeAffinity", "NodeResourcesFit")
 
 
-def test_c_1_without_nodes_the_pod_is_due_again_in_the_next_step(world: World) -> None:
+def test_c_1_without_nodes_the_pod_is_due_again_in_the_next_step(world: Rehearsal) -> None:
     world.create(make_pod("p"))
     (attempt,) = world.work()
     assert attempt.message == "no nodes available to schedule pods"
@@ -157,7 +157,7 @@ def test_c_1_without_nodes_the_pod_is_due_again_in_the_next_step(world: World) -
     assert world.place() == ["p:a"]
 
 
-def test_an_error_backoff_ends_with_time(world: World) -> None:
+def test_an_error_backoff_ends_with_time(world: Rehearsal) -> None:
     world.create(make_pod("p"))
     world.work()
     world.create(node("a"))
@@ -168,7 +168,7 @@ def test_an_error_backoff_ends_with_time(world: World) -> None:
     assert events.peek() is None
 
 
-def test_an_unschedulable_pod_is_tried_again_after_five_minutes(world: World) -> None:
+def test_an_unschedulable_pod_is_tried_again_after_five_minutes(world: Rehearsal) -> None:
     world.create(node("a", "1"), make_pod("p").cpu("2"))
     world.work()
     events, clock = world.cluster.event_queue, world.cluster.clock
@@ -176,65 +176,65 @@ def test_an_unschedulable_pod_is_tried_again_after_five_minutes(world: World) ->
     assert [attempt.pod.name for attempt in world.work()] == ["p"]
 
 
-def test_a_new_node_wakes_those_it_can_hold(world: World) -> None:
+def test_a_new_node_wakes_those_it_can_hold(world: Rehearsal) -> None:
     world.create(node("a", "1"), make_pod("small").cpu("2"), make_pod("big").cpu("8"))
     world.work()
     assert world.place(node("b", "4")) == ["small:b"]
     assert world.place(node("c", "16")) == ["big:c"]
 
 
-def test_a_deleted_pod_makes_room(world: World) -> None:
+def test_a_deleted_pod_makes_room(world: Rehearsal) -> None:
     world.create(node("a", "1"))
     assert world.place(make_pod("p").cpu("1"), make_pod("q").cpu("1")) == ["p:a", "q:"]
     world.client.delete(ObjectRef(POD, "p", "default"), options=DeleteOptions(grace_period_s=0))
     assert world.place() == ["q:a"]
 
 
-def test_s_6_a_finished_pod_makes_room(world: World) -> None:
+def test_s_6_a_finished_pod_makes_room(world: Rehearsal) -> None:
     world.create(node("a", "1"))
     world.place(make_pod("p").cpu("1"), make_pod("q").cpu("1"))
     world.patch(POD, "p", {"status": {"phase": "Succeeded"}}, "status")
     assert world.place() == ["q:a"]
 
 
-def test_uncordoning_wakes_pods(world: World) -> None:
+def test_uncordoning_wakes_pods(world: Rehearsal) -> None:
     world.create(node("a").unschedulable(), make_pod("p"))
     assert "1 node(s) were unschedulable." in world.work()[0].message
     world.patch(NODE, "a", {"spec": {"unschedulable": None, "taints": None}})
     assert world.place() == ["p:a"]
 
 
-def test_relabelling_wakes_only_those_who_asked_for_the_label(world: World) -> None:
+def test_relabelling_wakes_only_those_who_asked_for_the_label(world: Rehearsal) -> None:
     world.create(node("a"), make_pod("p").select(disk="ssd"), make_pod("q").select(disk="hdd"))
     world.work()
     world.patch(NODE, "a", {"metadata": {"labels": {"disk": "ssd"}}})
     assert world.place() == ["p:a"]
 
 
-def test_a_gated_pod_waits_for_its_last_gate(world: World) -> None:
+def test_a_gated_pod_waits_for_its_last_gate(world: Rehearsal) -> None:
     world.create(node("a"), make_pod("p").gate("wait"))
     assert world.work() == []
     world.patch(POD, "p", {"spec": {"schedulingGates": None}})
     assert world.place() == ["p:a"]
 
 
-def test_pods_of_other_schedulers_are_left_alone(world: World) -> None:
+def test_pods_of_other_schedulers_are_left_alone(world: Rehearsal) -> None:
     world.create(node("a"), make_pod("p").scheduler("mine"))
     assert world.work() == []
 
 
-def test_a_pod_with_a_node_takes_its_room_without_asking(world: World) -> None:
+def test_a_pod_with_a_node_takes_its_room_without_asking(world: Rehearsal) -> None:
     world.create(node("a", "1"), make_pod("static").cpu("1").on("a"))
     assert world.place(make_pod("p").cpu("1")) == ["p:"]
 
 
-def test_higher_priority_goes_first(world: World) -> None:
+def test_higher_priority_goes_first(world: Rehearsal) -> None:
     world.create(node("a", "1"), make_priority_class("high", 1000))
     world.create(make_pod("low").cpu("1"), make_pod("top").cpu("1").priority_class("high"))
     assert [attempt.pod.name for attempt in world.work()] == ["top", "low"]
 
 
-def test_c_8_the_search_moves_on_from_pod_to_pod(world: World) -> None:
+def test_c_8_the_search_moves_on_from_pod_to_pod(world: Rehearsal) -> None:
     world.create(*(node(f"n{number:03}") for number in range(300)))
     world.create(make_pod("p"), make_pod("q"))
     first, second = world.work()
@@ -255,13 +255,13 @@ def test_c_8_the_search_moves_on_from_pod_to_pod(world: World) -> None:
 def test_explanations_are_made_for_those_who_asked(
     explain: Explain, success: bool, failure: bool
 ) -> None:
-    world = World(explain)
+    world = Rehearsal(explain)
     world.create(node("a"), make_pod("p"), make_pod("q").cpu("99"))
     made = [attempt.explanation is not None for attempt in world.work()]
     assert made == [success, failure]
 
 
-def test_an_explanation_tells_all(world: World) -> None:
+def test_an_explanation_tells_all(world: Rehearsal) -> None:
     world.create(node("a"), node("b", "1"), node("c"), make_pod("p").cpu("2").memory("1Gi"))
     explanation = world.work()[0].explanation
     assert explanation is not None
@@ -275,7 +275,7 @@ def test_an_explanation_tells_all(world: World) -> None:
 
 def test_the_same_world_gives_the_same_attempts() -> None:
     def run() -> list[tuple[str, str, str]]:
-        world = World()
+        world = Rehearsal()
         world.create(
             *(
                 node(f"n{number}", str(1 + number % 3)).zone("abc"[number % 3])
@@ -288,11 +288,11 @@ def test_the_same_world_gives_the_same_attempts() -> None:
     assert run() == run()
 
 
-def nominate(world: World, name: str, node_name: str) -> None:
+def nominate(world: Rehearsal, name: str, node_name: str) -> None:
     world.patch(POD, name, {"status": {"nominatedNodeName": node_name}}, "status")
 
 
-def test_a_refused_nominated_node_is_counted_once(world: World) -> None:
+def test_a_refused_nominated_node_is_counted_once(world: Rehearsal) -> None:
     world.create(node("a", "1"), node("b", "1"), node("c", "1"), make_pod("p").cpu("2"))
     nominate(world, "p", "b")
     attempt = world.work()[0]
@@ -301,7 +301,7 @@ def test_a_refused_nominated_node_is_counted_once(world: World) -> None:
     assert world.scheduler.start_index.index == 0
 
 
-def test_a_nominated_node_outside_the_search_is_counted_too(world: World) -> None:
+def test_a_nominated_node_outside_the_search_is_counted_too(world: Rehearsal) -> None:
     world.create(*(node(name, "1") for name in "abcd"))
     term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["a"]}]}
     required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
@@ -317,7 +317,7 @@ def test_a_nominated_node_outside_the_search_is_counted_too(world: World) -> Non
     )
 
 
-def test_a_nomination_of_one_pod_leaves_that_of_another(world: World) -> None:
+def test_a_nomination_of_one_pod_leaves_that_of_another(world: Rehearsal) -> None:
     world.create(node("a", "1"), make_pod("p").cpu("2"), make_pod("q").cpu("2"))
     nominate(world, "p", "a")
     nominate(world, "q", "a")
@@ -329,7 +329,7 @@ def test_a_nomination_of_one_pod_leaves_that_of_another(world: World) -> None:
     assert (nominations.on("a"), bool(nominations)) == ([], False)
 
 
-def test_the_tolerations_of_another_pod_wake_nobody(world: World) -> None:
+def test_the_tolerations_of_another_pod_wake_nobody(world: Rehearsal) -> None:
     world.create(node("a").unschedulable(), make_pod("p"), make_pod("q"))
     world.work()
     cordon = [{"key": "node.kubernetes.io/unschedulable", "operator": "Exists"}]

@@ -63,3 +63,11 @@ def test_the_consumer_is_woken_for_every_change_and_for_the_cut() -> None:
     Watch(store, [PODS], since=0, backlog=1, wake=lambda: woken.append(store.revision))
     add_pods(store, "a", "b", "c")
     assert woken == [1, 2]
+
+
+def test_a_closed_watch_lets_go_of_what_nobody_took() -> None:
+    store = Store()
+    watch = Watch(store, [PODS], since=0)
+    add_pods(store, "a")
+    watch.close()
+    assert drained(watch) == []

@@ -70,7 +70,7 @@ def test_what_does_not_hold_is_told_without_a_traceback(pytester: pytest.Pyteste
     result.stdout.fnmatch_lines(
         [
             "*a.scenario.yaml: nobody waits*",
-            "a.scenario.yaml: 'nobody waits' does not hold: somebody does",
+            "a.scenario.yaml: 'nobody waits' does not hold: somebody does (1 == 0)",
             "expression: pending.size() == 0",
         ]
     )
@@ -165,10 +165,10 @@ def test_clusters_are_made_for_a_test_and_stopped_after_it(pytester: pytest.Pyte
             cluster.create(make_node("n1").cpu("4"))
             cluster.create(make_pod("a").cpu("2"))
             assert cluster.settle().pod("a").node == "n1"
-            assert cluster.slots
+            assert cluster.manager.slots
 
         def test_that_one_is_stopped(kubescene_cluster):
-            assert made and not made[0].slots
+            assert made and not made[0].manager.slots
 
         def test_clusters_of_a_seed_are_alike(kubescene_cluster):
             first, second = (names(kubescene_cluster(seed=7)) for _ in range(2))

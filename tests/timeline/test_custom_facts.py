@@ -13,7 +13,7 @@ import orjson
 import pytest
 
 import kubescene
-from kubescene.actors import Actor, Role
+from kubescene.actors import Actor, Component, Role
 from kubescene.api.kinds import POD
 from kubescene.clock import ScenarioStep, VirtualClock
 from kubescene.cluster import ClusterOptions, builtin_controllers
@@ -29,7 +29,7 @@ from kubescene.timeline import About, CustomFact, Timeline, TimelineLog, Timelin
 from kubescene.timeline.files import Header, TimelineWriter
 from kubescene.timeline.log import from_lines
 
-ACTOR = Actor("hpa", Role.SIMULATION)
+ACTOR = Actor("hpa", Component.CONTROLLER, inside=True)
 
 
 class Recommended(msgspec.Struct, frozen=True, rename="camel"):
@@ -43,7 +43,7 @@ class Colour(Enum):
 
 
 def recorder() -> TimelineRecorder:
-    return TimelineRecorder(VirtualClock())
+    return TimelineRecorder(VirtualClock(), role_of=lambda _: Role.SIMULATION)
 
 
 def told(*facts: Any) -> list[CustomFact]:

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 import kubescene
-from kubescene.actors import ENGINE, Actor, Role
+from kubescene.actors import ENGINE, Actor, Component, Role
 from kubescene.api.scheme import GroupResource
 from kubescene.clock import ScenarioStep, VirtualClock
 from kubescene.errors import ConfigurationError
@@ -46,8 +46,8 @@ def lines_of(log: TimelineLog) -> list[bytes]:
 
 
 def recommended() -> TimelineRecorder:
-    recorder = TimelineRecorder(VirtualClock())
-    hpa = Actor("hpa", Role.SIMULATION)
+    recorder = TimelineRecorder(VirtualClock(), role_of=lambda _: Role.SIMULATION)
+    hpa = Actor("hpa", Component.CONTROLLER, inside=True)
     recorder.record(ReplicasRecommended, hpa, target="web", replicas=3, limited_by="policy")
     return recorder
 

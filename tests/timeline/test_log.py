@@ -1,6 +1,7 @@
 """The log: read from a position, by step, by object, while it grows; copied by sharing facts."""
 
 import copy
+import gc
 import weakref
 
 import orjson
@@ -8,6 +9,7 @@ import pytest
 
 import kubescene
 from kubescene.actors import ENGINE, Actor, Role
+from kubescene.api.gates import role_without_scenario
 from kubescene.clock import ScenarioStep, VirtualClock
 from kubescene.cluster import Cluster
 from kubescene.scenario import ScenarioBuilder
@@ -74,7 +76,7 @@ def test_a_presimulation_scheduler_has_that_role() -> None:
 
 
 def play_any_role(actor: Actor) -> Role:
-    return Role.ENGINE if actor.name == "kube-scheduler" else actor.role
+    return Role.ENGINE if actor.name == "kube-scheduler" else role_without_scenario(actor)
 
 
 def test_the_role_is_the_one_at_that_moment() -> None:
@@ -318,3 +320,18 @@ def test_a_log_that_is_closed_tells_those_who_want_to_know() -> None:
     log.unfollow(follower)
     log.close()
     assert (heard, log.is_closed) == (["closed"], True)
+
+
+def test_a_log_goes_with_the_last_timeline_that_shows_it() -> None:
+    """At once: a server that is busy looks for cycles seldom."""
+    log = TimelineLog()
+    view = KepView(log)
+    timeline = view.until(0)
+    assert view.until(0) is timeline
+    gone = weakref.ref(log)
+    gc.disable()
+    try:
+        del log, view, timeline
+        assert gone() is None
+    finally:
+        gc.enable()

@@ -8,7 +8,7 @@ import pytest
 import kubescene
 from kubescene.api.records.parts import Composite
 from kubescene.clock import ScenarioStep
-from kubescene.cluster import Cluster
+from kubescene.cluster import ClusterWorld
 from kubescene.errors import ConfigurationError, RecorderError
 from kubescene.scenario import Engine, ScenarioBuilder, ScenarioPhase
 from kubescene.scenario.resource import ScenarioResource
@@ -44,9 +44,9 @@ class Disk:
         self.kept.append(fact)
 
 
-def play_until(broken_at: int) -> tuple[Cluster, Engine, list[Fact]]:
+def play_until(broken_at: int) -> tuple[ClusterWorld, Engine, list[Fact]]:
     """Play with a disk that is full when the fact of that number comes."""
-    cluster = Cluster()
+    cluster = ClusterWorld()
     disk = Disk(broken_at)
     recorder = TimelineRecorder(cluster.clock)
     recorder.log.follow(disk.write)
@@ -115,7 +115,7 @@ class Listener(Instrument):
 
 
 def test_instruments_come_and_go_while_the_world_runs() -> None:
-    cluster, listener = Cluster(), Listener()
+    cluster, listener = ClusterWorld(), Listener()
     cluster.create(make_node("n").cpu("4"))
     cluster.create(make_pod("before"))
     cluster.settle()
@@ -162,7 +162,7 @@ def test_an_instrument_may_leave_from_within_a_hook() -> None:
 
 
 def test_what_a_writer_sent_is_told_as_it_was_then() -> None:
-    cluster = Cluster()
+    cluster = ClusterWorld()
     recorder = TimelineRecorder(cluster.clock)
     cluster.observe(recorder)
     cluster.create(make_node("n"))

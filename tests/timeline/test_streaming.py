@@ -13,8 +13,8 @@ from kubescene.timeline import (
     PodUnscheduled,
     TimelineLog,
 )
+from kubescene.timeline.files import StreamReader
 from kubescene.timeline.lines import LineWriter
-from kubescene.timeline.streaming import StreamReader
 
 
 def lines_of(*facts: Fact) -> list[bytes]:

@@ -9,13 +9,15 @@ import pytest
 from kubescene.clock import SECOND, Stream
 from kubescene.errors import TrafficError
 from kubescene.traffic.arrivals import patterns
-from kubescene.traffic.arrivals.arrivals import ONE, SpacedArrivals, Spacing, Window
+from kubescene.traffic.arrivals.arrivals import ONE, ArrivalWindow, SpacedArrivals, Spacing
 from kubescene.traffic.arrivals.patterns import RatePoint
 from kubescene.traffic.arrivals.sources import arrivals_of
 from kubescene.traffic.spec.loading import spec_of
 
 
-def arrived(windows: Iterator[Window], spacing: Spacing, until: int, state: int = 0) -> list[int]:
+def arrived(
+    windows: Iterator[ArrivalWindow], spacing: Spacing, until: int, state: int = 0
+) -> list[int]:
     found: list[int] = (
         SpacedArrivals(windows, spacing, Stream(state), until).take(until, 10**9).tolist()
     )
@@ -26,7 +28,7 @@ SINE = [20, 26, 32, 36, 39, 40, 39, 36, 32, 26, 20, 14, 8, 4, 1, 0, 1, 4, 8, 14,
 SINE += [39, 40, 39, 36, 32, 26]
 
 
-def rates(windows: Iterator[Window]) -> list[int]:
+def rates(windows: Iterator[ArrivalWindow]) -> list[int]:
     return [window.mass // ONE for window in windows]
 
 
@@ -54,7 +56,9 @@ def test_oracle_of_even_arrivals() -> None:
         pytest.param(patterns.step(10, 10 * SECOND, 20 * SECOND), [10] * 10, id="5 step(10,10s)"),
     ],
 )
-def test_rates_of_the_original_patterns(windows: Iterator[Window], expected: list[int]) -> None:
+def test_rates_of_the_original_patterns(
+    windows: Iterator[ArrivalWindow], expected: list[int]
+) -> None:
     assert rates(windows) == expected
 
 
@@ -120,6 +124,21 @@ def test_spikes_begin_and_end_where_they_say() -> None:
         assert (instant - 3 * SECOND - 5) % (10 * SECOND) < SECOND // 2
 
 
+def test_the_noise_of_a_day_is_a_factor_of_the_rate() -> None:
+    """Mean 1, the same deviation at noon and at night; added to the rate it was 0.5 there."""
+    day = 1440 * SECOND
+    shape = patterns.Diurnal(40.0, 0.8, day, day // 2, 0.15, SECOND)
+    calm = [each.mass for each in patterns.diurnal(shape._replace(noise=0.0), 20 * day, Stream(1))]
+    noisy = [each.mass for each in patterns.diurnal(shape, 20 * day, Stream(1))]
+    factors = np.array(noisy) / np.array(calm)
+    hour = np.arange(len(factors)) % 1440 // 60
+    for chosen in (factors, factors[hour == 0], factors[hour == 12]):
+        error = 0.15 / len(chosen) ** 0.5
+        assert abs(chosen.mean() - 1) < 4 * error
+        assert abs(chosen.std() - 0.15) < 4 * error / 2**0.5
+    assert min(noisy) > 0, "no minute is without a request"
+
+
 def test_a_day_is_highest_at_its_peak_and_noise_is_drawn_from_its_stream() -> None:
     day = patterns.Diurnal(1000, 0.5, 600 * SECOND, 200 * SECOND, 0, SECOND)
     found = rates(patterns.diurnal(day, 600 * SECOND, Stream(0)))
@@ -163,16 +182,15 @@ def test_recorded_arrivals_are_replayed_in_order(tmp_path: Path) -> None:
     ("text", "told"),
     [
         ("time,rps\n0,NaN\n", r"rates.csv:2: 'NaN' is not a number from 0"),
-        ("NaN,1\n", r"rates.csv:1: 'NaN' is not a number from 0"),
+        ("NaN,1\n", r"rates.csv:1: time must be seconds from 0 to"),
         ("0,-1\n", r"rates.csv:1: '-1' is not a number from 0"),
         ("0,1\n0,2\n", r"rates.csv:2: its time must come after"),
         ("0,1\n1\n", r"rates.csv:2: a row needs two columns"),
         ("0,x\n", r"rates.csv:1: 'x' is not a number"),
         ("time,rps\n", r"piecewise.file: rates.csv has no rows"),
         ("rps,time\n1,2\n", r"rates.csv:1: the column time has to be the first"),
-        ("1m,2\n", r"rates.csv:1: '1m' is not a number"),
-        ("12:00,five\n", r"rates.csv:1: '12:00' is not a number"),
-        ("O,1\n", r"rates.csv:1: 'O' is not a number"),
+        ("12:00,five\n", r"rates.csv:1: time must be .* an RFC 3339 time, not '12:00'"),
+        ("O,1\n", r"rates.csv:1: time must be seconds"),
     ],
 )
 def test_bad_rows_are_named(tmp_path: Path, text: str, told: str) -> None:

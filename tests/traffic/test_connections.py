@@ -5,13 +5,11 @@ import pytest
 from kubescene.clock import SECOND, Stream
 from kubescene.traffic.arrivals.arrivals import SpacedArrivals, Spacing
 from kubescene.traffic.arrivals.patterns import constant
-from kubescene.traffic.flow.any_order_slots import AnyOrderSlot
 from kubescene.traffic.flow.connections import LeastConnections
 from kubescene.traffic.flow.flow import Flow
-from kubescene.traffic.flow.kernels import NEVER, Service
-from kubescene.traffic.flow.least_left_first import LeastLeftFirst
-from kubescene.traffic.flow.routing import Batch
-from kubescene.traffic.flow.slots import InOrderSlot, Slot
+from kubescene.traffic.flow.kernels import NEVER, LeastLeftFirst, Service
+from kubescene.traffic.flow.routing import RequestBatch
+from kubescene.traffic.flow.slots import AnyOrderSlot, InOrderSlot, RouterSlot
 
 END = 20 * SECOND
 
@@ -84,14 +82,16 @@ def test_ties_go_on_after_the_last_target_also_when_one_leaves() -> None:
     router = LeastConnections(Service(1), 0)
     for number in (1, 2, 3):
         router.joined(number, 1000, 0)
-    first = router.divide(Batch([10, 20], 0, None), 3)
+    first = router.divide(RequestBatch([10, 20], 0, None), 3)
     assert first.places.tolist() == [0, 1]
     router.parted(1)
-    assert router.divide(Batch([30, 40], 2, None), 2).places.tolist() == [1, 0]
+    assert router.divide(RequestBatch([30, 40], 2, None), 2).places.tolist() == [1, 0]
 
 
 @pytest.mark.parametrize("kind", [InOrderSlot, AnyOrderSlot])
-def test_who_ends_at_the_instant_of_a_resize_does_not_leave_before_it(kind: type[Slot]) -> None:
+def test_who_ends_at_the_instant_of_a_resize_does_not_leave_before_it(
+    kind: type[RouterSlot],
+) -> None:
     slot = kind(1, Service(14_500), 0, 4000, 0)  # type: ignore[call-arg]
     slot.admit(0, 14_500)
     assert slot.leave(4) == []
@@ -99,7 +99,7 @@ def test_who_ends_at_the_instant_of_a_resize_does_not_leave_before_it(kind: type
     assert slot.leave(NEVER) == [4]
 
 
-def left_slot(slot: Slot, seed: int) -> list[int]:
+def left_slot(slot: RouterSlot, seed: int) -> list[int]:
     """When those who came at random instants left a slot that is resized once."""
     stream, now, over = Stream(seed), 0, []
     for step in range(300):

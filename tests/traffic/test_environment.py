@@ -3,7 +3,7 @@
 import pytest
 
 from kubescene.clock import SECOND
-from kubescene.traffic.world.entities import Entity, Kind
+from kubescene.traffic.world.entities import Entity, EntityKind
 from kubescene.traffic.world.environment import (
     Environment,
     OrderedSchedule,
@@ -21,15 +21,15 @@ PAST, LATE, EMPTY = IgnoredReason
 class World:
     def __init__(self, schedule: Schedule, start: int = START, run_for: int = 100) -> None:
         self.environment = Environment(start, run_for, schedule, MovementLog())
-        self.source: Stock[Entity] = Stock("From", Kind.DESIRED)
-        self.target: Stock[Entity] = Stock("To", Kind.DESIRED)
+        self.source: Stock[Entity] = Stock("From", EntityKind.DESIRED)
+        self.target: Stock[Entity] = Stock("To", EntityKind.DESIRED)
 
     def at(self, instant: int, entity: Entity | None = None, notes: tuple[str, ...] = ()) -> bool:
         movement = Movement(KIND, instant, self.source, self.target, entity, notes)
         return self.environment.add_to_schedule(movement)
 
     def put(self, count: int) -> list[Entity]:
-        entities = [Entity(Kind.DESIRED, number) for number in range(count)]
+        entities = [Entity(EntityKind.DESIRED, number) for number in range(count)]
         self.source.entities.extend(entities)
         return entities
 
@@ -115,7 +115,7 @@ def test_1_5_a_movement_is_written_down_after_what_it_causes() -> None:
     def look(entity: Entity) -> None:
         seen.append(len(log))
 
-    world.target = WatchedStock("To", Kind.DESIRED, added=look)
+    world.target = WatchedStock("To", EntityKind.DESIRED, added=look)
     world.put(1)
     world.at(START + 1)
     world.environment.run_until(HALT)
@@ -142,18 +142,18 @@ def test_what_is_cancelled_does_not_happen() -> None:
 
 
 def test_2_2_the_oldest_leaves_first() -> None:
-    stock: Stock[Entity] = ArrayStock("a", Kind.DESIRED)
-    entities = [Entity(Kind.DESIRED, number) for number in range(3)]
+    stock: Stock[Entity] = ArrayStock("a", EntityKind.DESIRED)
+    entities = [Entity(EntityKind.DESIRED, number) for number in range(3)]
     for each in entities:
         stock.add(each)
     assert stock.remove() is entities[0]
-    assert stock.remove(Entity(Kind.DESIRED, 1)) is None
+    assert stock.remove(Entity(EntityKind.DESIRED, 1)) is None
 
 
 def test_2_2_the_last_one_fills_the_hole_in_faithful_mode_only() -> None:
     for kind, left in ((ArrayStock, [0, 3, 2]), (Stock, [0, 2, 3])):
-        stock: Stock[Entity] = kind("a", Kind.DESIRED)
-        entities = [Entity(Kind.DESIRED, number) for number in range(4)]
+        stock: Stock[Entity] = kind("a", EntityKind.DESIRED)
+        entities = [Entity(EntityKind.DESIRED, number) for number in range(4)]
         for each in entities:
             stock.add(each)
         stock.remove(entities[1])
@@ -164,18 +164,18 @@ def test_2_2_the_last_one_fills_the_hole_in_faithful_mode_only() -> None:
 
 def test_2_2_stocks_refuse_other_kinds() -> None:
     with pytest.raises(StockError, match="holds entities of kind Desired, not a Replica"):
-        Stock[Entity]("a", Kind.DESIRED).add(Entity(Kind.REPLICA))
+        Stock[Entity]("a", EntityKind.DESIRED).add(Entity(EntityKind.REPLICA))
 
 
 def test_2_3_a_ticktock_holds_its_entity_for_ever() -> None:
     ticks: list[Entity] = []
-    entity = Entity(Kind.AUTOSCALER)
+    entity = Entity(EntityKind.AUTOSCALER)
     ticktock = Ticktock("t", entity, ticks.append)
     assert ticktock.remove(None) is entity
     ticktock.add(entity)
     assert (ticktock.count, ticks) == (1, [entity])
     with pytest.raises(StockError, match="nothing else"):
-        ticktock.add(Entity(Kind.AUTOSCALER))
+        ticktock.add(Entity(EntityKind.AUTOSCALER))
 
 
 def test_a_log_can_be_written_and_read() -> None:

@@ -9,9 +9,10 @@ from kubescene.autoscalers import Capability
 from kubescene.clock import SECOND
 from kubescene.errors import TrafficError
 from kubescene.traffic import Phase, TrafficSpec, load_run, parse_run, run, run_of, to_object
-from kubescene.traffic.spec.fields import Pattern, Replicas, Traffic
+from kubescene.traffic.arrivals.sources import arrivals_of, embedded
+from kubescene.traffic.spec.fields import Pattern, Replicas, Traffic, TrafficRun
 from kubescene.traffic.spec.loading import spec_of
-from kubescene.traffic.spec.units import Cpu, Duration, Memory, Timeout
+from kubescene.traffic.spec.units import Cpu, Memory, Timeout, TrafficDuration
 from traffic.stubs import Scripted
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples" / "traffic").glob("*.yaml"))
@@ -51,7 +52,7 @@ def document(**spec: Any) -> dict[str, Any]:
         ({"duration": 5}, "spec.duration: must be a duration such as 90s"),
         ({"duration": "745h"}, "spec.duration: must not be longer than 31 days"),
         ({"seed": 2**63}, "spec.seed: "),
-        ({"seed": 1.5}, "spec.seed: Expected `int`, got `float`"),
+        ({"seed": 1.5}, "spec.seed: must be a whole number, not a fraction"),
         ({"mode": "best"}, "spec.mode: Invalid enum value 'best'"),
         ({"colour": "red"}, "spec.colour: there is no such field: known are duration, seed, mode"),
         ({"trafficc": {}}, r"spec.trafficc: there is no such field: did you mean traffic\?"),
@@ -172,7 +173,7 @@ def test_bad_input_names_its_field(spec: dict[str, Any], told: str) -> None:
         ("kind: Scenario", "expected apiVersion kubescene.dev/v1alpha1 and kind TrafficRun"),
         (
             "apiVersion: kubescene.dev/v1alpha1\nkind: TrafficRun\nmetadata: {name: ''}",
-            "x.yaml: metadata.name: must not be empty",
+            "x.yaml:3:12: metadata.name: must not be empty",
         ),
     ],
 )
@@ -243,7 +244,7 @@ def test_python_may_write_plain_numbers_and_words() -> None:
 
 
 def test_units_are_written_as_they_are_read() -> None:
-    assert str(Duration(90 * SECOND)) == "1m30s"
+    assert str(TrafficDuration(90 * SECOND)) == "1m30s"
     assert [str(Timeout(-1)), str(Timeout(SECOND))] == ["never", "1s"]
     assert [str(Cpu(500)), str(Cpu(2000)), str(Memory(256 << 20))] == ["500m", "2", "256Mi"]
     assert spec_of({"request": {"timeout": "never"}}).request.timeout == -1
@@ -322,3 +323,92 @@ def test_a_run_that_does_not_fit_into_memory_is_refused(monkeypatch: pytest.Monk
     monkeypatch.setattr("kubescene.traffic.flow.records.np.empty", full)
     with pytest.raises(TrafficError, match=r"spec\.traffic: the run does not fit into memory"):
         run(document())
+
+
+CALENDAR = "2026-03-01T08:00:00Z,5\n2026-03-01T08:01:00Z,10\n"
+EPOCH = "1772352000,5\n1772352060,10\n"
+
+
+@pytest.mark.parametrize(
+    ("rows", "origin"),
+    [
+        ("0,5\n60,10\n", None),
+        ("0s,5\n1m,10\n", None),
+        (CALENDAR, None),
+        (CALENDAR, "2026-03-01T09:00:00+01:00"),
+        (EPOCH, 1772352000),
+        (EPOCH, "2026-03-01T08:00:00Z"),
+        ("100,5\n160,10\n", "100s"),
+    ],
+)
+def test_times_of_rates_may_be_of_the_calendar(
+    tmp_path: Path, rows: str, origin: str | int | None
+) -> None:
+    (tmp_path / "rates.csv").write_text(rows)
+    piecewise = {"file": "rates.csv"} | ({} if origin is None else {"origin": origin})
+    asked = spec_of({"duration": "2m", "traffic": {"pattern": "piecewise", "piecewise": piecewise}})
+    arrivals = arrivals_of(asked, tmp_path)
+    assert arrivals.expected == 5 * 60 + 10 * 60
+    kept = embedded(TrafficRun(spec=asked), tmp_path).spec
+    assert (
+        arrivals_of(kept).take(1 << 62, 1 << 20).tolist()
+        == arrivals.take(1 << 62, 1 << 20).tolist()
+    )
+
+
+@pytest.mark.parametrize("pattern", ["piecewise", "replay"])
+def test_times_that_are_all_outside_the_run_are_a_fault(tmp_path: Path, pattern: str) -> None:
+    (tmp_path / "rates.csv").write_text(EPOCH)
+    traffic = {"pattern": pattern, pattern: {"file": "rates.csv"}}
+    told = f"spec.traffic.{pattern}.origin: all times lie after the end .* perhaps 1772352000"
+    with pytest.raises(TrafficError, match=told):
+        arrivals_of(spec_of({"traffic": traffic}), tmp_path)
+    early = {"file": "rates.csv", "origin": "2026-03-01T08:00:30Z"}
+    with pytest.raises(TrafficError, match=f"{pattern}.origin: there are times before it"):
+        arrivals_of(spec_of({"traffic": {"pattern": pattern, pattern: early}}), tmp_path)
+
+
+def test_points_that_are_all_outside_the_run_are_a_fault() -> None:
+    points = [{"at": "10m", "rps": 5}]
+    with pytest.raises(TrafficError, match="all times lie after the end of the run"):
+        arrivals_of(spec_of({"traffic": {"pattern": "piecewise", "piecewise": {"points": points}}}))
+
+
+def test_an_origin_is_written_as_it_is_read() -> None:
+    for written in ("1m30s", "2026-03-01T08:00:00.000000001Z"):
+        traffic = {"pattern": "replay", "replay": {"arrivals": ["1s"], "origin": written}}
+        asked = TrafficRun(spec=spec_of({"traffic": traffic}))
+        assert to_object(asked)["spec"]["traffic"]["replay"]["origin"] == written
+        assert run_of(to_object(asked)) == asked
+
+
+FILE = """apiVersion: kubescene.dev/v1alpha1
+kind: TrafficRun
+metadata: {name: x}
+spec:
+  traffic:
+    pattern: constant
+    constant: {rps: .nan}
+  autoscalers:
+    - object: {kind: Unknown}
+      yaml: "a: 1"
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (FILE, r"x.yaml:7:16: spec.traffic.constant.rps: must be a finite number, not text"),
+        (FILE.replace(".nan", "1"), r"x.yaml:10:7: spec.autoscalers\[0\].yaml: give either"),
+        (FILE.replace(".nan", "1, rsp: 2"), r"x.yaml:7:24: spec.traffic.constant.rsp: there is"),
+        (FILE.replace("name: x", "label: x"), r"x.yaml:3:12: metadata.label: there is no such"),
+    ],
+)
+def test_a_fault_has_its_line_and_column(text: str, told: str) -> None:
+    with pytest.raises(TrafficError, match=f"^{told}"):
+        parse_run(text, "x.yaml")
+
+
+def test_a_field_that_was_set_stands_in_no_file() -> None:
+    with pytest.raises(TrafficError, match=r"^x.yaml: spec.traffic.constant.rps: must be a fin"):
+        parse_run(FILE.replace(".nan", "1"), "x.yaml", ["spec.traffic.constant.rps=many"])

@@ -1,5 +1,6 @@
 """Results: measures by hand, series, files, and what a terminal shows."""
 
+import copy
 from io import StringIO
 from pathlib import Path
 
@@ -17,14 +18,17 @@ from kubescene.reports.plots import axis, highest, plot
 from kubescene.reports.traffic import print_result
 from kubescene.traffic import (
     AutoscalerDecision,
+    Phase,
     ReplicaCount,
     ReplicaRecord,
     RequestOutcome,
     TrafficResult,
+    Verdict,
     run,
 )
 from kubescene.traffic.flow.records import RequestColumns
 from kubescene.traffic.measures import (
+    all_percentile_s,
     lifetime,
     percentile_s,
     reversals,
@@ -40,7 +44,7 @@ from kubescene.traffic.skenario.series import (
 )
 from kubescene.traffic.spec.fields import Objective, TrafficSpec
 from kubescene.traffic.spec.loading import spec_of
-from kubescene.traffic.spec.units import Duration
+from kubescene.traffic.spec.units import TrafficDuration
 from traffic.stubs import Scripted
 
 MEMORY_HPA = {
@@ -61,6 +65,9 @@ MEMORY_HPA = {
         ],
     },
 }
+
+CPU_HPA = copy.deepcopy(MEMORY_HPA)
+CPU_HPA["spec"]["metrics"][0]["resource"]["name"] = "cpu"  # type: ignore[index]
 
 
 def spec(**fields: object) -> TrafficSpec:
@@ -103,6 +110,59 @@ def test_a_summary_by_hand() -> None:
     assert (summary.minutes, summary.slo_minutes) == (1, 1)
 
 
+def test_failures_count_at_their_time_outs_beside_those_served() -> None:
+    """By hand: nine in a tenth of a second, and one that is never served."""
+    request = {"cpuTime": "100ms", "ioTime": "0s", "timeout": "4s"}
+    served = [f"{second}s" for second in range(1, 10)]
+    result = run(arriving(*served, request=request))
+    assert result.summary.all_response_p99_s == result.summary.response_p99_s == 0.1
+    long = run(arriving(*served, "20s", request=request | {"cpuTime": "100ms"}))
+    assert long.summary.all_response_p99_s == 0.1
+    refused = run(arriving(*served, request=request, replicas={"initial": 0})).summary
+    assert (refused.all_response_p50_s, refused.response_p50_s) == (4.0, 0.0)
+    endless = run(arriving("1s", request={"timeout": "never"}, replicas={"initial": 0})).summary
+    assert (endless.failed, endless.all_response_p50_s) == (1, None)
+
+
+@pytest.mark.parametrize("percent", [1, 50, 89, 90, 91, 99, 100])
+def test_percentiles_of_all_are_those_of_a_sorted_list(percent: float) -> None:
+    served = np.array([1, 2, 3, 4, 5, 6, 7, 8, 9], dtype=np.int64) * SECOND
+    for failed in (0, 1, 9):
+        every = np.array([*served, *[10 * SECOND] * failed], dtype=np.int64)
+        told = all_percentile_s(served, failed, 10 * SECOND, percent)
+        assert told == percentile_s(every, percent)
+
+
+def test_the_worse_run_looks_worse() -> None:
+    """Replicas that start after half a minute serve fewer, and those that they serve faster."""
+    step = {"pattern": "step", "step": {"rps": 20}}
+    quick, slow = (
+        run(
+            spec_of(
+                {
+                    "traffic": step,
+                    "replicas": {"launchDelay": delay},
+                    "autoscalers": [{"object": CPU_HPA}],
+                }
+            )
+        ).summary
+        for delay in ("1s", "30s")
+    )
+    assert slow.failed > 2 * quick.failed
+    assert slow.response_p95_s < quick.response_p95_s
+    assert slow.all_response_p50_s == 10.0
+    assert quick.all_response_p50_s is not None
+    assert quick.all_response_p50_s < 10.0
+
+
+def test_a_verdict_is_what_the_objective_says() -> None:
+    assert run(arriving("1s")).verdict is Verdict.KEPT
+    assert run(arriving("1s", replicas={"initial": 0})).verdict is Verdict.MISSED
+    assert run(arriving("1s"), cancelled=lambda: True).verdict is Phase.CANCELLED
+    nothing = {"pattern": "uniform", "uniform": {"numberOfRequests": 0}}
+    assert run(spec(traffic=nothing)).verdict is Verdict.NOTHING
+
+
 def test_a_minute_is_missed_if_too_few_are_fast_enough() -> None:
     good, slow, failed = (
         (0, SECOND, RequestOutcome.OK),
@@ -110,7 +170,7 @@ def test_a_minute_is_missed_if_too_few_are_fast_enough() -> None:
         RequestOutcome.TIMEOUT,
     )
     late = (MINUTE, MINUTE + 1, failed)
-    objective = Objective(response_time=Duration(SECOND), percentile=50)
+    objective = Objective(response_time=TrafficDuration(SECOND), percentile=50)
     assert slo_minutes(columns(good, slow), objective) == (1, 0)
     assert slo_minutes(columns(good, slow, slow), objective) == (1, 1)
     assert slo_minutes(columns(good, late), objective) == (2, 1)
@@ -245,9 +305,9 @@ def test_a_terminal_shows_phase_plot_measures_and_reasons() -> None:
     shown = StringIO()
     print_result(result, Console(file=shown, width=90, no_color=True))
     text = shown.getvalue()
-    for part in ("traffic  Succeeded", "Replicas (active; ─ desired)", "█", "by the script"):
+    for part in ("traffic  SLO missed", "Replicas (active; ─ desired)", "█", "by the script"):
         assert part in text
-    for part in ("p99", "replica-hours", "SLO", "1 → 3", "30s", "time to scale"):
+    for part in ("p99", "replica-hours", "SLO", "1 → 3", "30s", "decision to ready"):
         assert part in text
 
 
@@ -278,6 +338,24 @@ def test_a_terminal_tells_of_metrics_that_failed() -> None:
     assert f"Metrics failed in 3 of 3 decisions, first at 15s: {cause}" in shown.getvalue()
 
 
+def test_a_first_pass_without_metrics_is_no_warning() -> None:
+    """A pod is measured some seconds after it became active: that is so after every start."""
+    result = run(spec(autoscalers=[{"object": CPU_HPA}]))
+    assert "error" in result.decisions[0].details
+    shown = StringIO()
+    print_result(result, Console(file=shown, width=400, force_terminal=True))
+    assert "No metrics yet until 15s, as after every start" in shown.getvalue()
+    assert "\x1b[33m" not in shown.getvalue(), "nothing is yellow"
+
+
+def test_a_number_that_never_changes_has_its_reason_in_a_terminal() -> None:
+    result = run(spec(autoscalers=[{"object": CPU_HPA}], replicas={"initial": 0}))
+    shown = StringIO()
+    print_result(result, Console(file=shown, width=200, no_color=True))
+    assert "Decisions: all 3 left the number as it was" in shown.getvalue()
+    assert "0, 3 times  scaling is disabled since the replica count of" in shown.getvalue()
+
+
 def test_a_metric_that_is_not_modelled_is_refused() -> None:
     told = (
         r"spec.autoscalers\[0\]: spec.metrics\[0\].resource.name: 'memory' is not measured here, "
@@ -291,5 +369,6 @@ def test_a_metric_that_is_not_modelled_is_refused() -> None:
 def test_a_terminal_shows_no_response_times_where_nobody_succeeded() -> None:
     shown = StringIO()
     print_result(run(spec(replicas={"initial": 0})), Console(file=shown, width=90, no_color=True))
-    assert "none: no request succeeded" in (text := shown.getvalue())
-    assert "p99" not in text
+    assert "of all, failures at their time-outs: p50 10.00 s" in (text := shown.getvalue())
+    assert "none was served" in text
+    assert "of those served: p" not in text

@@ -58,3 +58,22 @@ def test_a_stopped_run_begins_as_one_that_was_not() -> None:
     assert part.phase is Phase.CANCELLED
     assert (part.requests.arrived == whole.requests.arrived[:count]).all()
     assert (part.requests.replica == whole.requests.replica[:count]).all()
+
+
+def test_a_run_that_reads_its_service_can_be_interrupted_replica_by_replica() -> None:
+    """All replicas are read at one instant, each by itself."""
+    target = {"type": "AverageValue", "averageValue": "1k"}
+    metric = {"type": "Pods", "pods": {"metric": {"name": "queue_length"}, "target": target}}
+    hpa = {
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": "hpa"},
+        "spec": {
+            "maxReplicas": 500,
+            "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
+            "metrics": [metric],
+        },
+    }
+    asked = document(replicas={"initial": 500}, autoscalers=[{"object": hpa}])
+    ends = {run(asked, cancelled=after(calls)).end for calls in (1150, 1300, 1450)}
+    assert ends == {10 * SECOND}, "within the first reading"

@@ -112,6 +112,22 @@ def newer(path: Path) -> None:
         database.execute("PRAGMA user_version = 99")
 
 
+def test_a_file_of_before_is_brought_up_to_date(tmp_path: Path) -> None:
+    path = tmp_path / "runs.db"
+    store = RunStore(path)
+    kept(store)
+    store.close()
+    with sqlite3.connect(path) as database:
+        database.execute("ALTER TABLE runs DROP COLUMN finished")
+        database.execute("PRAGMA user_version = 1")
+    for _ in range(2):
+        store = RunStore(path)
+        assert store.get(1).finished == ""
+        second = kept(store)
+        assert store.get(second).finished >= store.get(second).created
+        store.close()
+
+
 def text(path: Path) -> None:
     path.write_text("This is not a database, and long enough to be none. " * 20)
 
@@ -131,7 +147,7 @@ def folder(path: Path) -> None:
     ("make", "told"),
     [
         (foreign, "a database of something else"),
-        (newer, "written by a newer Kubescene .schema 99, this one knows 1."),
+        (newer, "written by a newer Kubescene .schema 99, this one knows 2."),
         (text, "cannot be used: file is not a database"),
         (cut, "cannot be used: database disk image is malformed"),
         (folder, "unable to open database file"),

@@ -7,13 +7,13 @@ installs a gate, and the registry asks it when everything else has been decided.
 
 from typing import Protocol
 
-from kubescene.actors import Actor, Role
+from kubescene.actors import Actor, Component, Role
 from kubescene.api.scheme import ResourceType
 
 
 class WriteGate(Protocol):
     def role_of(self, actor: Actor) -> Role:
-        """What the actor is in the scenario that runs now, whoever it was when it logged in."""
+        """What the actor is in the scenario that runs now."""
         ...
 
     def before_write(
@@ -23,11 +23,18 @@ class WriteGate(Protocol):
         ...
 
 
+def role_without_scenario(actor: Actor) -> Role:
+    """What an actor is where no scenario has called anybody: controllers only settle."""
+    if not actor.inside:
+        return Role.USER
+    return Role.ENGINE if actor.component is Component.ENGINE else Role.PRESIMULATION
+
+
 class OpenGate:
     """Lets everything through: the gate of a world without a scenario."""
 
     def role_of(self, actor: Actor) -> Role:
-        return actor.role
+        return role_without_scenario(actor)
 
     def before_write(
         self, actor: Actor, resource_type: ResourceType, subresource: str, name: str

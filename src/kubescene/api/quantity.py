@@ -2,8 +2,8 @@
 
 A quantity is ``500m``, ``1.5Gi``, ``2e3`` or a bare JSON number. The number itself is held as an
 integer count of nano-units, the finest step Kubernetes knows, so arithmetic and comparison are
-exact and quick. Beside the number stands its `Format`, the family of the suffix it came with,
-which decides how it is printed: ``1024Mi`` becomes ``1Gi`` while ``1000M`` becomes ``1G``.
+exact and quick. Beside the number stands its `QuantityFormat`, the family of the suffix it came
+with, which decides how it is printed: ``1024Mi`` becomes ``1Gi`` while ``1000M`` becomes ``1G``.
 
 Printing chooses the largest suffix that leaves no fraction. As in kube-apiserver, a short text
 that is near enough to that form is kept as it was written (``1.001`` stays ``1.001``); such a
@@ -53,7 +53,7 @@ class QuantityError(ValueError):
     """A text that is no quantity. The message is the one kube-apiserver gives."""
 
 
-class Format(Enum):
+class QuantityFormat(Enum):
     """The family of suffixes in which a quantity is printed."""
 
     BINARY_SI = "BinarySI"
@@ -72,8 +72,10 @@ class Quantity:
     """An exact amount. Equal amounts are equal however they are written: ``1Gi == 1024Mi``."""
 
     nanos: int
-    format: Format = field(default=Format.DECIMAL_SI, compare=False)
+    format: QuantityFormat = field(default=QuantityFormat.DECIMAL_SI, compare=False)
     text: str = field(default="", compare=False, repr=False)
+    is_written_whole: bool = field(default=True, compare=False, repr=False)
+    """Whether Go holds it as a whole number: by the digits and suffix it was written with."""
 
     def value(self) -> int:
         """The amount in whole units, rounded away from zero, within int64."""
@@ -116,12 +118,12 @@ class Quantity:
 ZERO = Quantity(0)
 
 
-def from_value(units: int, format: Format = Format.DECIMAL_SI) -> Quantity:
+def from_value(units: int, format: QuantityFormat = QuantityFormat.DECIMAL_SI) -> Quantity:
     """The quantity of a whole number of units."""
     return Quantity(units * _UNIT, format)
 
 
-def from_milli(thousandths: int, format: Format = Format.DECIMAL_SI) -> Quantity:
+def from_milli(thousandths: int, format: QuantityFormat = QuantityFormat.DECIMAL_SI) -> Quantity:
     """The quantity of a whole number of thousandths."""
     return Quantity(thousandths * _MILLI, format)
 
@@ -146,7 +148,6 @@ def parse(value: str | int | float) -> Quantity:
     return written.rounded()
 
 
-@lru_cache(maxsize=_CACHE_SIZE)
 def value(quantity: str | int) -> int:
     """Whole units of a quantity, rounded up: what everything but cpu is counted in."""
     return parse(quantity).value()
@@ -158,7 +159,6 @@ def milli_value(quantity: str | int) -> int:
     return parse(quantity).milli_value()
 
 
-@lru_cache(maxsize=_CACHE_SIZE)
 def canonical(quantity: str | int) -> str:
     """The text that kube-apiserver stores and prints for this quantity."""
     return str(parse(quantity))
@@ -171,7 +171,7 @@ class _Written(Struct, frozen=True):
     negative: bool
     whole: str
     fraction: str
-    format: Format
+    format: QuantityFormat
     exponent: int
 
     @property
@@ -181,12 +181,12 @@ class _Written(Struct, frozen=True):
     @property
     def scale(self) -> int:
         """Power of ten that stands behind `digits`, the suffix of a binary quantity aside."""
-        power = 0 if self.format is Format.BINARY_SI else self.exponent
+        power = 0 if self.format is QuantityFormat.BINARY_SI else self.exponent
         return power - len(self.fraction)
 
     def is_short(self) -> bool:
         """Whether the number fits int64 and nano precision by the digits it is written with."""
-        if self.format is Format.BINARY_SI:
+        if self.format is QuantityFormat.BINARY_SI:
             return not self.fraction and len(self.whole) + self.exponent * 3 // 10 <= 14
         return len(self.digits) <= 18 and self.scale >= -_NANO_DIGITS
 
@@ -194,20 +194,21 @@ class _Written(Struct, frozen=True):
         """The quantity of a short text, which is kept where upstream keeps it."""
         nanos = self._nanos()
         kept = nanos != 0 and self._is_nearly_canonical()
-        return Quantity(nanos, self.format, self.text if kept else "")
+        return Quantity(nanos, self.format, self.text if kept else "", self.scale >= 0)
 
     def rounded(self) -> Quantity:
         """The quantity of a long text: rounded to nano-units, binary ones capped at int64."""
         nanos = self._nanos()
-        if self.format is not Format.BINARY_SI:
-            return Quantity(nanos, self.format)
+        if self.format is not QuantityFormat.BINARY_SI:
+            return Quantity(nanos, self.format, is_written_whole=False)
         cap = MAX_INT64 * _UNIT
         nanos = max(-cap, min(nanos, cap))
         small = 0 < abs(nanos) < _UNIT
-        return Quantity(nanos, Format.DECIMAL_SI if small else Format.BINARY_SI)
+        format = QuantityFormat.DECIMAL_SI if small else QuantityFormat.BINARY_SI
+        return Quantity(nanos, format, is_written_whole=False)
 
     def _is_nearly_canonical(self) -> bool:
-        if self.format is Format.BINARY_SI:
+        if self.format is QuantityFormat.BINARY_SI:
             return int(self.whole) % 8 != 0
         odd = self.digits.startswith("0") or self.digits.endswith("000")
         return self.scale % 3 == 0 and not odd
@@ -216,7 +217,7 @@ class _Written(Struct, frozen=True):
         if len(self.digits) > _MAX_DIGITS:
             raise QuantityError(_WRONG_NUMBER)
         number = int(self.digits)
-        if self.format is Format.BINARY_SI:
+        if self.format is QuantityFormat.BINARY_SI:
             number <<= self.exponent
         nanos = _shifted(number, self.scale + _NANO_DIGITS)
         return -nanos if self.negative else nanos
@@ -230,16 +231,16 @@ def _text_of(value: str | int | float) -> str:
     return repr(value)
 
 
-def _interpret(suffix: str) -> tuple[Format, int]:
+def _interpret(suffix: str) -> tuple[QuantityFormat, int]:
     """Format and exponent (of two or of ten) that a suffix stands for."""
     if (power := _DECIMAL.get(suffix)) is not None:
-        return Format.DECIMAL_SI, power
+        return QuantityFormat.DECIMAL_SI, power
     if (power := _BINARY.get(suffix)) is not None:
-        return Format.BINARY_SI, power
+        return QuantityFormat.BINARY_SI, power
     match = _EXPONENT.fullmatch(suffix)
     if match is None or len(match[1]) > 11 or abs(int(match[1])) > _MAX_EXPONENT:
         raise QuantityError(_WRONG_SUFFIX)
-    return Format.DECIMAL_EXPONENT, int(match[1])
+    return QuantityFormat.DECIMAL_EXPONENT, int(match[1])
 
 
 def _shifted(number: int, power: int) -> int:
@@ -263,12 +264,12 @@ def _saturated(number: int) -> int:
     return max(MIN_INT64, min(number, MAX_INT64))
 
 
-def _printed(nanos: int, format: Format) -> str:
+def _printed(nanos: int, format: QuantityFormat) -> str:
     if nanos == 0:
         return "0"
-    if format is Format.BINARY_SI and abs(nanos) >= 1024 * _UNIT and nanos % _UNIT == 0:
+    if format is QuantityFormat.BINARY_SI and abs(nanos) >= 1024 * _UNIT and nanos % _UNIT == 0:
         return _with_suffix(nanos // _UNIT, 1024, len(_BINARY_NAMES) - 1, _BINARY_NAMES.__getitem__)
-    if format is Format.DECIMAL_EXPONENT:
+    if format is QuantityFormat.DECIMAL_EXPONENT:
         return _with_suffix(nanos, 1000, _MAX_DIGITS, _exponent_suffix)
     return _with_suffix(nanos, 1000, len(_DECIMAL_NAMES) - 1, _DECIMAL_NAMES.__getitem__)
 

@@ -9,11 +9,11 @@ Scoring uses a second sum in which a container that asks for no cpu or memory co
 100m or 200Mi, so that pods without requests do not all pile up on one node. [R-2]
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
-from kubescene.api.quantity import MAX_INT64, parse
+from kubescene.api.quantity import MAX_INT64, Quantity, parse
 from kubescene.types import ReadOnlyObject
 
 CPU = "cpu"
@@ -30,6 +30,8 @@ _NANO = 10**9
 _MILLI = 10**6
 _BASIC = frozenset({CPU, MEMORY, EPHEMERAL_STORAGE})
 _DEFAULTS = {CPU: DEFAULT_MILLI_CPU * _MILLI, MEMORY: DEFAULT_MEMORY * _NANO}
+
+_Amount = TypeVar("_Amount", int, Quantity)
 
 Nanos: TypeAlias = dict[str, int]
 """Exact amounts by resource name, in nano-units."""
@@ -133,21 +135,45 @@ def _containers_total(
 ) -> Nanos:
     reported = {each.get("name", ""): each for each in _statuses(status) if each.get("resources")}
     infeasible = _resize_infeasible(status)
-    total: Nanos = {}
+    return _together(
+        spec,
+        lambda container, stays: _container(
+            container, reported if stays else {}, infeasible, defaults
+        ),
+    )
+
+
+def needed_together(spec: ReadOnlyObject, side: str) -> dict[str, Quantity]:
+    """What the containers state on one side, ``limits`` or ``requests``, taken together."""
+
+    def stated(container: ReadOnlyObject, stays: bool) -> dict[str, Quantity]:
+        del stays
+        amounts = (container.get("resources") or {}).get(side) or {}
+        return {name: parse(amount) for name, amount in amounts.items()}
+
+    return _together(spec, stated)
+
+
+def _together(
+    spec: ReadOnlyObject, asked: Callable[[ReadOnlyObject, bool], dict[str, _Amount]]
+) -> dict[str, _Amount]:
+    """The most that containers need at any moment: all that stay (regular ones and sidecars), or
+    an init container beside the sidecars started before it."""
+    total: dict[str, _Amount] = {}
     for container in spec.get("containers") or ():
-        _add(total, _container(container, reported, infeasible, defaults))
-    sidecars: Nanos = {}
-    floor: Nanos = {}
+        _add(total, asked(container, True))
+    sidecars: dict[str, _Amount] = {}
+    floor: dict[str, _Amount] = {}
     for container in spec.get("initContainers") or ():
-        sidecar = container.get("restartPolicy") == "Always"
-        asked = _container(container, reported if sidecar else {}, infeasible, defaults)
-        if sidecar:
-            _add(total, asked)
-            _add(sidecars, asked)
+        stays = container.get("restartPolicy") == "Always"
+        amounts = asked(container, stays)
+        if stays:
+            _add(total, amounts)
+            _add(sidecars, amounts)
             _raise(floor, sidecars)
         else:
-            _add(asked, sidecars)
-            _raise(floor, asked)
+            _add(amounts, sidecars)
+            _raise(floor, amounts)
     _raise(total, floor)
     return total
 
@@ -205,12 +231,12 @@ def _nanos(listed: ReadOnlyObject) -> Nanos:
     return {name: parse(amount).nanos for name, amount in listed.items()}
 
 
-def _add(total: Nanos, more: Mapping[str, int]) -> None:
+def _add(total: dict[str, _Amount], more: Mapping[str, _Amount]) -> None:
     for name, amount in more.items():
-        total[name] = total.get(name, 0) + amount
+        total[name] = total[name] + amount if name in total else amount
 
 
-def _raise(total: Nanos, floor: Mapping[str, int]) -> None:
+def _raise(total: dict[str, _Amount], floor: Mapping[str, _Amount]) -> None:
     for name, amount in floor.items():
         if name not in total or amount > total[name]:
             total[name] = amount

@@ -186,9 +186,21 @@ class Scheme:
         if found is None:
             raise BadRequestError(
                 f'no kind "{kind}" is registered for version "{api_version}": '
+                f"{self._meant(str(api_version), str(kind))}"
                 f"check apiVersion and kind, or create its CustomResourceDefinition first"
             )
         return found
+
+    def _meant(self, api_version: str, kind: str) -> str:
+        """What a name was meant to be: a kind of another version, or one that is spelt alike."""
+        versions = [gvk.api_version for gvk in self._by_gvk if gvk.kind == kind]
+        if versions:
+            return f"{kind} is of {' and '.join(versions)}; "
+        alike = [gvk.kind for gvk in self._by_gvk if gvk.api_version == api_version]
+        from difflib import get_close_matches  # only for those who are wrong
+
+        nearest = get_close_matches(kind, alike, 1)
+        return f"did you mean {nearest[0]}? " if nearest else ""
 
     def of(self, gvk: GroupVersionKind) -> ResourceType:
         """The type of a kind; 400 if nobody serves it."""
@@ -215,14 +227,6 @@ class Scheme:
         """What one group version serves, by plural name."""
         found = [t for t in self if t.gvk.group == group and t.gvk.version == version]
         return sorted(found, key=lambda t: t.plural)
-
-    def versions_of(self, stored: GroupResource) -> list[ResourceType]:
-        """All served forms of the objects stored in one place, the preferred version first."""
-        found = [t for t in self if t.group_resource == stored]
-        groups = self.groups()
-        return sorted(
-            found, key=lambda t: (groups.index(t.gvk.group), version_order(t.gvk.version))
-        )
 
     def resolve(self, name: str) -> ResourceType:
         """The type a person means: plural, singular, kind or short name, maybe with ``.group``.

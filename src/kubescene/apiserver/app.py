@@ -12,13 +12,13 @@ from functools import partial
 
 from kubescene.apiserver.access import AllowAll, Attributes, Authorizer, identify, impersonated
 from kubescene.apiserver.engine_thread import SHUTTING_DOWN, EngineStoppedError, EngineThread
-from kubescene.apiserver.kubernetes.discovery import Discovery
+from kubescene.apiserver.kubernetes.discovery import DiscoveryDocuments
 from kubescene.apiserver.kubernetes.field_validation import FieldValidation
-from kubescene.apiserver.kubernetes.listing import Lister
+from kubescene.apiserver.kubernetes.listing import ListServer
 from kubescene.apiserver.kubernetes.pages import Health, ServerPages
 from kubescene.apiserver.kubernetes.paths import find_target, verb_of
 from kubescene.apiserver.kubernetes.rendering import Renderer
-from kubescene.apiserver.kubernetes.resources import Resources
+from kubescene.apiserver.kubernetes.resources import ResourceRequests
 from kubescene.apiserver.kubernetes.watches import WatchStreams
 from kubescene.apiserver.kubernetes.writes import Writes
 from kubescene.apiserver.openapi.pages import Definitions, OpenApiPages
@@ -48,7 +48,7 @@ from kubescene.apiserver.simulator.scenarios import ScenarioPages
 from kubescene.apiserver.simulator.scheduler_configuration import SchedulerConfigurationPage
 from kubescene.apiserver.simulator.timelines import TimelineStreams
 from kubescene.apiserver.simulator.worlds import Worlds
-from kubescene.apiserver.table import Table, takes
+from kubescene.apiserver.table import RouteTable, takes
 from kubescene.apiserver.traffic.pages import TrafficPages
 from kubescene.apiserver.turnstile import Turnstile
 from kubescene.errors import ApiError, ForbiddenError, InternalError
@@ -90,19 +90,21 @@ class ApiServer:
         self.health = Health(engine)
         self.traffic = traffic or TrafficPages()
         self.mounted: dict[str, App] = {}
-        self.table = Table(partial(find_target, cluster.scheme))
+        self.table = RouteTable(partial(find_target, cluster.scheme))
         self._fill(scenarios, allow_extenders=allow_extenders)
 
     def _fill(self, scenarios: LiveScenarios | None, *, allow_extenders: bool) -> None:
         """All rows of the table."""
         engine, table, scheme = self.engine, self.table, self.engine.cluster.scheme
-        lister = Lister(self.registry, engine)
+        lister = ListServer(self.registry, engine)
         pages = ServerPages(
-            self.registry.store, Discovery(scheme), self.health, lambda: table.paths
+            self.registry.store, DiscoveryDocuments(scheme), self.health, lambda: table.paths
         )
         openapi = OpenApi(scheme, Definitions(self.registry.store))
         table.add(
-            *Resources(self.verbs, lister, self.renderer, self.streams, self.authorizer).routes()
+            *ResourceRequests(
+                self.verbs, lister, self.renderer, self.streams, self.authorizer
+            ).routes()
         )
         table.add(*pages.routes(), *OpenApiPages(openapi).routes(), slash=True)
         table.add(

@@ -16,15 +16,15 @@ import asyncio
 import logging
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future
+from enum import Enum
 from queue import Empty, SimpleQueue
 from threading import Event, Lock, Thread, get_ident
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-from kubescene.actors import Role
 from kubescene.clock import SECOND, WallClock
-from kubescene.cluster import Cluster
 from kubescene.control import LivelockError, ServingCrank
 from kubescene.errors import ConflictError
+from kubescene.runs.worlds import ServedWorld
 from kubescene.scheduler import SchedulerOptions
 
 T = TypeVar("T")
@@ -103,6 +103,26 @@ class Nobody:
         """Nothing to do."""
 
 
+class EngineRest(Enum):
+    """What the thread waits for beside the next command, which ends every rest."""
+
+    NOTHING = "nothing: there may be more to do at once"
+    LAST_LOOK = "nothing: what was played is over; if nothing else is to be played, it is frozen"
+    OTHERS = "what a program outside does in its turn"
+    DUE = "whatever is due next, or may be tried again"
+    STALLED = "some time: controllers never come to rest"
+    FROZEN = "nothing but a command"
+
+
+SLEEPS = {
+    EngineRest.NOTHING: 0.0,
+    EngineRest.LAST_LOOK: 0.0,
+    EngineRest.OTHERS: OUTSIDE_S,
+    EngineRest.STALLED: STALLED_S,
+    EngineRest.FROZEN: LONGEST_SLEEP_S,
+}
+
+
 class Command(NamedTuple):
     """Something to be run on the engine thread, and how to say that it never will be."""
 
@@ -110,7 +130,7 @@ class Command(NamedTuple):
     refuse: Callable[[Exception], None]
 
 
-class Played(NamedTuple):
+class CurrentPlay(NamedTuple):
     """What is played, and who hears of its end: exactly once, however it ends.
 
     The promise stands here and not in the body of a generator: one that was never begun runs none
@@ -137,7 +157,7 @@ class EngineThread:
     """Runs commands and controllers of one cluster. Nobody else may write to it any more."""
 
     def __init__(
-        self, cluster: Cluster, *, controllers: bool = True, director: Director | None = None
+        self, cluster: ServedWorld, *, controllers: bool = True, director: Director | None = None
     ) -> None:
         self.cluster = cluster
         # Extenders may call back: this thread must not wait for them.
@@ -155,10 +175,9 @@ class EngineThread:
             cluster.event_queue, cluster.count_objects, clock=self._server_clock
         )
         self._patience = self.crank.patience()
-        self._stalled = False
-        self._frozen = False
+        self._rest = EngineRest.NOTHING
         self._retry_at = 0
-        self._played: Played | None = None
+        self._played: CurrentPlay | None = None
         cluster.alarm.ring = self._nudge
 
     def start(self) -> None:
@@ -278,7 +297,7 @@ class EngineThread:
         if self._played is not None:
             raise ConflictError("something is being played already: wait for its end")
         self._start_controllers()
-        self._played = Played(moments, ended, freezes=freezes)
+        self._played = CurrentPlay(moments, ended, freezes=freezes)
 
     @property
     def is_over(self) -> bool:
@@ -306,32 +325,31 @@ class EngineThread:
 
     def _turn(self) -> None:
         """Run commands, moments and rounds until the mark of the end."""
-        busy = True
         while True:
             try:
-                command = self._next(0 if busy else self._idle_s())
+                command = self._next(self._sleep_s())
             except StopIteration:
                 return
-            if command is not None:
-                self._frozen = False
-                command.run()
-                if self._director.look():
-                    self._start_controllers()
-                self._patience = self.crank.patience()
-                busy = True
-            elif self._played is not None:
-                busy = self._play_on(self._played)
-            elif (moments := self._director.moments()) is not None:
-                # The director itself knows whether the world rests afterwards.
-                self._played = Played(moments)
-                busy = True
-            else:
-                busy = not self._is_resting and self._round()
+            if command is None:
+                self._rest = self._go_on()
+                continue
+            self._rest = EngineRest.NOTHING
+            command.run()
+            if self._director.look():
+                self._start_controllers()
+            self._patience = self.crank.patience()
 
-    @property
-    def _is_resting(self) -> bool:
-        """Whether nothing happens until the next command."""
-        return self._frozen or self._director.holds_world
+    def _go_on(self) -> EngineRest:
+        """No command has come: one moment of what is played, or one round of the controllers."""
+        if self._played is not None:
+            return self._play_on(self._played)
+        if (moments := self._director.moments()) is not None:
+            # The director itself knows whether the world rests afterwards.
+            self._played = CurrentPlay(moments)
+            return EngineRest.NOTHING
+        if self._rest in (EngineRest.LAST_LOOK, EngineRest.FROZEN) or self._director.holds_world:
+            return EngineRest.FROZEN
+        return self._round()
 
     def reset(self) -> None:
         """An empty cluster with controllers that know nothing of the old one. A command."""
@@ -360,7 +378,7 @@ class EngineThread:
 
     def _start_controllers(self) -> None:
         if self._with_controllers and not self.cluster.slots:
-            self.cluster.start(list(self.cluster.registrations), Role.PRESIMULATION)
+            self.cluster.start(list(self.cluster.registrations))
 
     def _finish(self) -> None:
         """Nothing more is taken; whoever still waits for an answer hears that none will come."""
@@ -382,15 +400,10 @@ class EngineThread:
             raise StopIteration
         return command
 
-    def _idle_s(self) -> float:
-        """How long to sleep if no command comes: until something is due, or may be retried."""
-        if self._stalled:
-            self._stalled = False
-            return STALLED_S
-        if self._played is not None:
-            return OUTSIDE_S
-        if self._is_resting:
-            return LONGEST_SLEEP_S
+    def _sleep_s(self) -> float:
+        """How long to sleep if no command comes."""
+        if (sleeps := SLEEPS.get(self._rest)) is not None:
+            return sleeps
         waits = [self._server_clock.seconds_until(self._retry_at)]
         due = self.cluster.event_queue.peek()
         if due is not None and (wait := self.cluster.clock.seconds_until(due)) is not None:
@@ -400,20 +413,20 @@ class EngineThread:
         # Zero would mean "busy": what is due runs in the next turn all the same.
         return max(min(waits), SHORTEST_SLEEP_S)
 
-    def _play_on(self, played: Played) -> bool:
-        """One moment; False if it is another program's turn, which will send a command."""
+    def _play_on(self, played: CurrentPlay) -> EngineRest:
+        """One moment; if it is another program's turn, that one will send a command."""
         try:
             moment = next(played.moments)
-            return not getattr(moment, "waits", False)
+            return EngineRest.OTHERS if getattr(moment, "waits", False) else EngineRest.NOTHING
         except StopIteration:
             error = None
         except Exception as failure:
             error = failure
             if played.ended is None:
                 _log.exception("what was played failed; the server goes on")
-        self._played, self._frozen = None, played.freezes
+        self._played = None
         played.end(error)
-        return True
+        return EngineRest.LAST_LOOK if played.freezes else EngineRest.NOTHING
 
     def _end_played(self, error: Exception) -> None:
         """Whatever is played is over before its time."""
@@ -421,17 +434,18 @@ class EngineThread:
         if played is not None:
             played.end(error)
 
-    def _round(self) -> bool:
-        """One round of those controllers that have work; whether there may be another."""
+    def _round(self) -> EngineRest:
+        """One round of those controllers that have work."""
+        rest = EngineRest.DUE
         self._retry_refused()
         try:
             if self.crank.round(self.cluster.slots, self._patience):
-                return True
+                return EngineRest.NOTHING
         except LivelockError as error:
             _log.error("%s; they wait for %g s, or for the next change", error, STALLED_S)
-            self._stalled = True
+            rest = EngineRest.STALLED
         self._patience = self.crank.patience()
-        return False
+        return rest
 
     def _retry_refused(self) -> None:
         """A served world has no steps: what was refused is tried again from time to time."""
@@ -485,3 +499,5 @@ def _fail(future: "asyncio.Future[Any]", error: Exception) -> None:
         failure.__cause__ = error
         error = failure
     future.set_exception(error)
+    if isinstance(error, EngineStoppedError):
+        future.exception()  # whoever has left meanwhile need not be told, nor the log

@@ -5,6 +5,7 @@ wins. Replies are JSON, or YAML where asked for; protobuf is read but never writ
 client accepts because it names JSON or ``*/*`` as well.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
@@ -16,17 +17,17 @@ YAML = "application/yaml"
 META_GROUP = "meta.k8s.io"
 
 
-class Shape(Enum):
+class ResponseShape(Enum):
     OBJECT = "Object"
     TABLE = "Table"
     METADATA = "PartialObjectMetadata"
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class ResponseForm:
     """The form of a reply. ``version`` is that of ``meta.k8s.io`` for tables and metadata."""
 
-    shape: Shape = Shape.OBJECT
+    shape: ResponseShape = ResponseShape.OBJECT
     version: str = "v1"
     media_type: str = JSON
 
@@ -37,14 +38,14 @@ class Form:
     @property
     def is_plain(self) -> bool:
         """Whether stored bytes can go out as they are."""
-        return self.shape is Shape.OBJECT and self.media_type == JSON
+        return self.shape is ResponseShape.OBJECT and self.media_type == JSON
 
 
-PLAIN = Form()
+PLAIN = ResponseForm()
 _SHAPES = {
-    "Table": Shape.TABLE,
-    "PartialObjectMetadata": Shape.METADATA,
-    "PartialObjectMetadataList": Shape.METADATA,
+    "Table": ResponseShape.TABLE,
+    "PartialObjectMetadata": ResponseShape.METADATA,
+    "PartialObjectMetadataList": ResponseShape.METADATA,
 }
 _MEDIA_TYPES = {
     JSON: JSON,
@@ -57,7 +58,7 @@ _MEDIA_TYPES = {
 
 
 @lru_cache(maxsize=256)
-def negotiate(accept: str) -> Form:
+def negotiate(accept: str) -> ResponseForm:
     """The form of the reply; 406 if the client accepts nothing that can be served."""
     if not accept:
         return PLAIN
@@ -70,16 +71,30 @@ def negotiate(accept: str) -> Form:
     )
 
 
-def _form(media_type: str, parameters: dict[str, str]) -> Form | None:
+def first_accepted(accept: str, offered: Iterable[str]) -> str | None:
+    """Which of the media types the client likes best; for pages that are no objects.
+
+    As kube-apiserver has it: what is named goes before what a star stands for, and the first that
+    is offered is what a star gets. Even a quality of zero is no refusal.
+    """
+    ranges = [_parse(text) for text in (accept or "*/*").split(",")]
+    for wanted, _ in sorted(ranges, key=lambda each: (-_quality(each[1]), each[0].count("*"))):
+        for media_type in offered:
+            if wanted in (media_type, f"{media_type.partition('/')[0]}/*", "*/*", "*"):
+                return media_type
+    return None
+
+
+def _form(media_type: str, parameters: dict[str, str]) -> ResponseForm | None:
     if _quality(parameters) <= 0 or media_type not in _MEDIA_TYPES:
         return None
     wanted = parameters.get("as", "")
     if not wanted:
-        return Form(media_type=_MEDIA_TYPES[media_type])
+        return ResponseForm(media_type=_MEDIA_TYPES[media_type])
     shape, version = _SHAPES.get(wanted), parameters.get("v", "v1")
     if shape is None or parameters.get("g", META_GROUP) != META_GROUP:
         return None
-    return Form(shape, version, JSON) if version in ("v1", "v1beta1") else None
+    return ResponseForm(shape, version, JSON) if version in ("v1", "v1beta1") else None
 
 
 def _parse(text: str) -> tuple[str, dict[str, str]]:

@@ -36,8 +36,9 @@ class Response:
         kind = (
             _JSON_TYPE if self.media_type is JSON else (b"content-type", self.media_type.encode())
         )
-        headers = [kind, _CACHE_CONTROL, (b"content-length", str(len(self.body)).encode())]
-        headers += self.headers
+        headers = [kind, (b"content-length", str(len(self.body)).encode()), *self.headers]
+        if not any(name == b"cache-control" for name, _ in self.headers):
+            headers.append(_CACHE_CONTROL)
         if warnings:
             headers += [(b"warning", warning_header(text)) for text in warnings]
         await send({"type": "http.response.start", "status": self.status, "headers": headers})

@@ -25,7 +25,7 @@ from kubescene.apiserver.origins import Origins, is_local_address
 from kubescene.apiserver.requests import DEFAULT_MAX_BODY
 from kubescene.apiserver.traffic.pages import TrafficPages
 from kubescene.clock import WallClock
-from kubescene.cluster import Cluster, ClusterOptions
+from kubescene.cluster import ClusterOptions, ClusterWorld
 from kubescene.garbage import serving, tidy
 from kubescene.live import LiveScenarios
 from kubescene.outside.stage import OutsideStage
@@ -113,14 +113,14 @@ class _Uvicorn(uvicorn.Server):
         self.listening.set()
         if self._warm:
             self.warming.watch()
-        self._tidy_when_quiet(-1)
+        self._tidy(-1)
 
-    def _tidy_when_quiet(self, seen: int) -> None:
-        """Look for garbage in all that there is, while nobody asks and nothing is played."""
+    def _tidy(self, seen: int) -> None:
+        """Look for garbage in all that there is, best while nobody asks and nothing is played."""
         requests = self.requests()
-        if requests == seen and not self._app.engine.is_playing:
-            tidy()
-        asyncio.get_running_loop().call_later(QUIET_S, self._tidy_when_quiet, requests)
+        if not self._app.engine.is_playing:
+            tidy(is_busy=requests != seen)
+        asyncio.get_running_loop().call_later(QUIET_S, self._tidy, requests)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._app.streams.close()
@@ -135,7 +135,7 @@ class Server:
 
     def __init__(
         self,
-        cluster: Cluster | None = None,
+        cluster: ClusterWorld | None = None,
         *,
         host: str = DEFAULT_HOST,
         port: int = DEFAULT_PORT,
@@ -147,7 +147,7 @@ class Server:
         authorizer: Authorizer | None = None,
         warm: bool = False,
     ) -> None:
-        self.cluster = cluster or Cluster(ClusterOptions(events=True), clock=WallClock())
+        self.cluster = cluster or ClusterWorld(ClusterOptions(events=True), clock=WallClock())
         clocks = self.cluster.registry.clocks
         if clocks.is_one:
             # A scenario may have the world's clock for itself; the server goes on meanwhile.

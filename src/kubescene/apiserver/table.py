@@ -82,7 +82,7 @@ def _form(segment: re.Match[str]) -> str:
     return f"(?P<{segment[1]}>{_FORMS[segment[2] or '']})"
 
 
-class Table:
+class RouteTable:
     """All rows. ``resolve`` says which resource of Kubernetes a path names, if it names one."""
 
     def __init__(self, resolve: Callable[[str], Target | None]) -> None:

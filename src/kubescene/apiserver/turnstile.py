@@ -15,8 +15,8 @@ from kubescene.apiserver.requests import MAX_BODY, ClientGoneError, Request
 from kubescene.apiserver.responses import Response, json_response
 from kubescene.clock import WallClock
 from kubescene.errors import ApiError
-from kubescene.outside.asking import Asked, Treatment, treatment_of
-from kubescene.outside.programs import Held, Program, Reply
+from kubescene.outside.programs import GateReply, Held, Program
+from kubescene.outside.requests import OutsideRequest, Treatment, treatment_of
 from kubescene.outside.stage import OutsideStage
 from kubescene.outside.times import with_scenario_times
 from kubescene.types import JsonValue
@@ -34,7 +34,7 @@ class Turnstile:
         self._max_body = max_body
         self._clock = WallClock()
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._waiting: set[asyncio.Future[Reply | None]] = set()
+        self._waiting: set[asyncio.Future[GateReply | None]] = set()
         self._is_closed = False
         stage.errand = self._after_what_is_in_hand
 
@@ -86,24 +86,28 @@ class Turnstile:
     async def wait(
         self,
         program: Program,
-        asked: Asked,
+        asked: OutsideRequest,
         arrive: Callable[[Held], None],
         request: Request,
         limit_s: float = 0,
-    ) -> Reply | None:
+    ) -> GateReply | None:
         """Until the engine has decided; raises TimeoutError if that takes longer than it may."""
         self._loop = asyncio.get_running_loop()
         waiting = self._held(program, asked, arrive, request)
         return await self._decided(program, *waiting, request, limit_s)
 
     def _held(
-        self, program: Program, asked: Asked, arrive: Callable[[Held], None], request: Request
-    ) -> tuple[Held, "asyncio.Future[Reply | None]"]:
+        self,
+        program: Program,
+        asked: OutsideRequest,
+        arrive: Callable[[Held], None],
+        request: Request,
+    ) -> tuple[Held, "asyncio.Future[GateReply | None]"]:
         """Tell the engine that a request is there."""
         if self._is_closed:
             raise EngineStoppedError(SHUTTING_DOWN)
         loop = asyncio.get_running_loop()
-        future: asyncio.Future[Reply | None] = loop.create_future()
+        future: asyncio.Future[GateReply | None] = loop.create_future()
         self._waiting.add(future)
         future.add_done_callback(self._waiting.discard)
         held = Held(asked, partial(_settle, loop, future), product_of(request))
@@ -114,10 +118,10 @@ class Turnstile:
         self,
         program: Program,
         held: Held,
-        future: "asyncio.Future[Reply | None]",
+        future: "asyncio.Future[GateReply | None]",
         request: Request,
         limit_s: float = 0,
-    ) -> Reply | None:
+    ) -> GateReply | None:
         gone = asyncio.ensure_future(request.receive())
         try:
             await asyncio.wait(
@@ -133,6 +137,7 @@ class Turnstile:
             raise
         finally:
             gone.cancel()
+            future.cancel()  # one that nobody waits for any more is not kept
 
     def _after_what_is_in_hand(self, back: Callable[[], None]) -> None:
         """On the engine thread: have ``back`` run there after the loop's next few rounds."""
@@ -160,13 +165,15 @@ def forget(program: Program, held: Held) -> None:
         program.answered()
 
 
-def asked_of(target: Target, request: Request, body: bytes) -> Asked:
+def asked_of(target: Target, request: Request, body: bytes) -> OutsideRequest:
     """The request as the gate sees it."""
     verb = verb_of(request, target)
     resource = target.resource_type.group_resource
     name = target.name or (name_in(body, request) if verb == "create" else "")
     place = (target.subresource, target.namespace, name)
-    return Asked(verb, resource, *place, body, request.is_dry_run, lists_anew(verb, request))
+    return OutsideRequest(
+        verb, resource, *place, body, request.is_dry_run, lists_anew(verb, request)
+    )
 
 
 def lists_anew(verb: str, request: Request) -> bool:
@@ -197,7 +204,9 @@ def product_of(request: Request) -> str:
 
 
 def _settle(
-    loop: asyncio.AbstractEventLoop, future: "asyncio.Future[Reply | None]", reply: Reply | None
+    loop: asyncio.AbstractEventLoop,
+    future: "asyncio.Future[GateReply | None]",
+    reply: GateReply | None,
 ) -> None:
     """On the engine thread: the decision goes back to the loop."""
 

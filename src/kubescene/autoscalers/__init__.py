@@ -34,7 +34,7 @@ from kubescene.autoscalers.interfaces import (
 
 if TYPE_CHECKING:
     from kubescene.autoscalers.process.host import ProcessAutoscaler
-    from kubescene.autoscalers.process.serving import serve
+    from kubescene.autoscalers.process.server import serve
 
 __all__ = [
     "HPA_TYPES",
@@ -65,7 +65,7 @@ __all__ = [
 
 _HOMES = {
     "ProcessAutoscaler": "kubescene.autoscalers.process.host",
-    "serve": "kubescene.autoscalers.process.serving",
+    "serve": "kubescene.autoscalers.process.server",
 }
 
 

@@ -48,7 +48,7 @@ from kubescene.autoscalers.interfaces import (
     Stat,
     StatRequest,
 )
-from kubescene.autoscalers.kpa import Buckets, Scale, Scaler, ScalerSpec, WeightedBuckets
+from kubescene.autoscalers.kpa import Buckets, KpaScale, Scaler, ScalerSpec, WeightedBuckets
 from kubescene.clock import SECOND, parse_duration
 from kubescene.errors import ConfigurationError
 from kubescene.struct_types import build
@@ -286,7 +286,7 @@ class Load:
         return 0 if self.total else now - self.last_busy
 
 
-class Decision(msgspec.Struct, frozen=True):
+class ConcurrencyDecision(msgspec.Struct, frozen=True):
     """How many pods, and why."""
 
     pods: int
@@ -309,7 +309,7 @@ class ConcurrencyAutoscaler:
         if self.scaler is not None:
             self.scaler.spec = spec.rule()
 
-    def recommend(self, now: int) -> Decision:
+    def recommend(self, now: int) -> ConcurrencyDecision:
         ready = sum(self.pods.values())
         if self.scaler is None:
             self.scaler = Scaler.beginning(self.spec.rule(), ready, now)
@@ -326,16 +326,18 @@ class ConcurrencyAutoscaler:
         pods, bound = self._bounded(pods, now)
         limit = bound or limit
         reason = f"{by}: {wanted} pods" + (f", {limit} makes it {pods}" if limit else "")
-        return Decision(pods, reason, details | {"ready": ready, "window": by, "limit": limit})
+        return ConcurrencyDecision(
+            pods, reason, details | {"ready": ready, "window": by, "limit": limit}
+        )
 
-    def _answer(self, scaler: Scaler, ready: int, now: int) -> Scale:
+    def _answer(self, scaler: Scaler, ready: int, now: int) -> KpaScale:
         weighted = self.spec.metric_aggregation_algorithm is Aggregation.WEIGHTED_EXPONENTIAL
         kind = WeightedBuckets if weighted else Buckets
         stable = self.load.average(kind(self.spec.stable_window), now)
         panic = self.load.average(kind(self.spec.panic_window), now)
         return scaler.scale(stable, panic, ready, now)
 
-    def _limit(self, answer: Scale, wanted: int) -> str:
+    def _limit(self, answer: KpaScale, wanted: int) -> str:
         """What of the rule made the answer another than the windows want."""
         if answer.desired != answer.undelayed:
             return "scaleDownDelay"

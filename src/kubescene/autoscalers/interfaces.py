@@ -28,8 +28,10 @@ only while they are active and never sends ``UPDATE``, as Skenario did.
 
 **Stats** come per pod, some seconds old: means over the time since the last one (in faithful mode
 of one instant). They may come after the ``DELETE`` of their pod. A metric type that you do not know
-is to be ignored, and so is the pod name ``RoutingStock`` if you have no use for it: it tells of
-requests that no pod has, those that found none since the last recommendation.
+is to be ignored, and so are the pod names ``RoutingStock`` and ``Service`` if you have no use for
+them: the first tells of requests that no pod has (those that found none since the last
+recommendation, or how many wait, in the mean since then), the second of the whole service. Stats of
+type ``EXTERNAL_MILLIS`` have the name of a series from outside in place of a pod's.
 
 **No closures over the world, no wall clock, no randomness of your own**: the same messages must get
 the same answers. An error that you raise ends the run and is told with your type and the call.
@@ -76,6 +78,27 @@ class MetricType(IntEnum):
     CONCURRENT_REQUESTS_MILLIS = 1
     MEMORY_BYTES = 2
     REQUESTS_PER_SECOND_MILLIS = 3
+    QUEUE_LENGTH_MILLIS = 4
+    LATENCY_P50_MILLIS = 5
+    LATENCY_P95_MILLIS = 6
+    LATENCY_P99_MILLIS = 7
+    EXTERNAL_MILLIS = 8
+
+
+CUSTOM_METRICS = {
+    "concurrent_requests": MetricType.CONCURRENT_REQUESTS_MILLIS,
+    "requests_per_second": MetricType.REQUESTS_PER_SECOND_MILLIS,
+    "queue_length": MetricType.QUEUE_LENGTH_MILLIS,
+    "latency_p50": MetricType.LATENCY_P50_MILLIS,
+    "latency_p95": MetricType.LATENCY_P95_MILLIS,
+    "latency_p99": MetricType.LATENCY_P99_MILLIS,
+}
+"""What a world measures of pods and of the whole service, by the names that HPAs use.
+
+Values are in thousandths: of a request, of a request a second, of a second.
+"""
+SERVICE = "Service"
+"""The pod name of stats that are about the whole service."""
 
 
 class Capability(IntEnum):

@@ -59,7 +59,7 @@ class ScalerSpec(msgspec.Struct, frozen=True, kw_only=True):
     reachable: bool = True
 
 
-class Scale(msgspec.Struct, frozen=True, kw_only=True):
+class KpaScale(msgspec.Struct, frozen=True, kw_only=True):
     """An answer, and what led to it.
 
     Pods that each window needs; those that count, within the rates; and what panic's memory makes
@@ -89,7 +89,7 @@ class Scaler:
         """One that begins with so many ready pods: it keeps several until it knows better."""
         return cls(spec, now, ready) if ready > 1 else cls(spec)
 
-    def scale(self, stable: float, panic: float, ready: int, now: int) -> Scale:
+    def scale(self, stable: float, panic: float, ready: int, now: int) -> KpaScale:
         """The decision on two averages over all pods."""
         spec, some = self.spec, max(ready, 1)
         needed = ceil(stable / spec.target), ceil(panic / spec.target)
@@ -98,7 +98,7 @@ class Scaler:
         if self.panicking_since is not None:
             within = max(within, self._within(needed[1], some))
             pods = self.panic_pods = max(within, self.panic_pods)
-        return Scale(
+        return KpaScale(
             desired=self._delayed(pods, now) if spec.scale_down_delay > 0 else pods,
             excess_burst_capacity=self._excess(panic, ready),
             stable=needed[0],
@@ -218,5 +218,5 @@ def _root(x: float, count: int) -> float:
     return float(Decimal(1 / count * log(x)).exp())
 
 
-for _each in (ScalerSpec, Scale):
+for _each in (ScalerSpec, KpaScale):
     build(_each)

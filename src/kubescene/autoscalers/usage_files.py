@@ -12,8 +12,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from kubescene.clock.durations import SECOND, parse_duration
 from kubescene.clock.timestamps import parse_time
+from kubescene.durations import SECOND, parse_duration
 from kubescene.errors import ConfigurationError
 from kubescene.types import Nanoseconds
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
 from kubescene.api.scheme import GroupVersionKind
-from kubescene.benchmarks.operations import Operation
+from kubescene.benchmarks.operations import WorkloadOperation
 from kubescene.benchmarks.stage import NODES, ReplayStage
 from kubescene.client.interfaces import ObjectRef
 from kubescene.errors import WorkloadError
@@ -14,7 +14,7 @@ RESOURCE_CLAIM = GroupVersionKind("resource.k8s.io", "v1", "ResourceClaim")
 RESOURCE_SLICE = GroupVersionKind("resource.k8s.io", "v1", "ResourceSlice")
 
 
-def create_driver(stage: ReplayStage, operation: Operation) -> None:
+def create_driver(stage: ReplayStage, operation: WorkloadOperation) -> None:
     """One slice for every node whose name matches, with so many devices."""
     driver, devices = operation.get("driverName"), operation.get("maxClaimsPerNode")
     names = [record.name for record in stage.cluster.store.list(NODES, "")]
@@ -48,7 +48,7 @@ def _device(number: int) -> JsonObject:
     return {"name": f"instance-{number}", "attributes": attributes, "capacity": capacity}
 
 
-def allocate_claims(stage: ReplayStage, operation: Operation) -> None:
+def allocate_claims(stage: ReplayStage, operation: WorkloadOperation) -> None:
     """Give every claim of a namespace a device, on nodes by chance."""
     free = list(_free_devices(stage))
     chance = stage.cluster.streams.stream("scheduler-perf/claims")

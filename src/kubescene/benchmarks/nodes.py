@@ -2,9 +2,9 @@
 
 from kubescene.api.copies import own_copy
 from kubescene.api.kinds import NODE
-from kubescene.benchmarks.operations import Operation
+from kubescene.benchmarks.operations import WorkloadOperation
 from kubescene.benchmarks.stage import NODES, ReplayStage
-from kubescene.benchmarks.templates import Template
+from kubescene.benchmarks.templates import ObjectTemplate
 from kubescene.client.interfaces import ObjectRef
 from kubescene.errors import WorkloadError
 from kubescene.types import JsonObject
@@ -24,7 +24,9 @@ HOSTNAME = "kubernetes.io/hostname"
 MIGRATED = "storage.alpha.kubernetes.io/migrated-plugins"
 
 
-def create_nodes(stage: ReplayStage, operation: Operation, template: Template | None) -> int:
+def create_nodes(
+    stage: ReplayStage, operation: WorkloadOperation, template: ObjectTemplate | None
+) -> int:
     """Create them one by one; then all nodes are read back in order of their names, and the next
     ones of them are changed as a strategy says. Returns how many there are.
     """
@@ -51,7 +53,7 @@ def _node(stage: ReplayStage, body: JsonObject, prefix: str) -> JsonObject:
     return node
 
 
-def _change(stage: ReplayStage, operation: Operation, name: str, index: int) -> None:
+def _change(stage: ReplayStage, operation: WorkloadOperation, name: str, index: int) -> None:
     if strategy := operation.get("labelNodePrepareStrategy"):
         values = strategy.get("labelValues") or [strategy.get("labelValue", "")]
         _label(stage, name, _key(strategy), values[index % len(values)])

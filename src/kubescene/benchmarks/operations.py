@@ -26,7 +26,7 @@ class OpCode(StrEnum):
     ALLOCATE_CLAIMS = "allocResourceClaims"
 
 
-class Kind(StrEnum):
+class FieldKind(StrEnum):
     """What a field holds."""
 
     NUMBER = "a whole number"
@@ -37,18 +37,18 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Fields:
+class OperationFields:
     """What an operation must and may say."""
 
-    required: Mapping[str, Kind]
-    optional: Mapping[str, Kind]
+    required: Mapping[str, FieldKind]
+    optional: Mapping[str, FieldKind]
 
-    def kind_of(self, name: str) -> Kind | None:
+    def kind_of(self, name: str) -> FieldKind | None:
         return self.required.get(name) or self.optional.get(name)
 
 
 @dataclass(frozen=True, slots=True)
-class Operation:
+class WorkloadOperation:
     """One operation, its parameters filled in. ``path`` is its place in the file."""
 
     code: OpCode
@@ -60,80 +60,93 @@ class Operation:
         return self.fields.get(name, default)
 
 
-_COUNT = {"count": Kind.NUMBER}
-_TEMPLATE = {"templatePath": Kind.TEXT}
-_SELECTED = {"namespaces": Kind.TEXTS, "labelSelector": Kind.OBJECT}
+_COUNT = {"count": FieldKind.NUMBER}
+_TEMPLATE = {"templatePath": FieldKind.TEXT}
+_SELECTED = {"namespaces": FieldKind.TEXTS, "labelSelector": FieldKind.OBJECT}
 
-FIELDS: Mapping[OpCode, Fields] = {
-    OpCode.CREATE_NODES: Fields(
+FIELDS: Mapping[OpCode, OperationFields] = {
+    OpCode.CREATE_NODES: OperationFields(
         _COUNT,
         {
-            "nodeTemplatePath": Kind.TEXT,
-            "nodeAllocatableStrategy": Kind.OBJECT,
-            "labelNodePrepareStrategy": Kind.OBJECT,
-            "uniqueNodeLabelStrategy": Kind.OBJECT,
+            "nodeTemplatePath": FieldKind.TEXT,
+            "nodeAllocatableStrategy": FieldKind.OBJECT,
+            "labelNodePrepareStrategy": FieldKind.OBJECT,
+            "uniqueNodeLabelStrategy": FieldKind.OBJECT,
         },
     ),
-    OpCode.CREATE_NAMESPACES: Fields(
-        {"prefix": Kind.TEXT, **_COUNT}, {"namespaceTemplatePath": Kind.TEXT}
+    OpCode.CREATE_NAMESPACES: OperationFields(
+        {"prefix": FieldKind.TEXT, **_COUNT}, {"namespaceTemplatePath": FieldKind.TEXT}
     ),
-    OpCode.CREATE_PODS: Fields(
+    OpCode.CREATE_PODS: OperationFields(
         _COUNT,
         {
-            "podTemplatePath": Kind.TEXT,
-            "namespace": Kind.TEXT,
-            "collectMetrics": Kind.FLAG,
-            "skipWaitToCompletion": Kind.FLAG,
-            "steadyState": Kind.FLAG,
-            "duration": Kind.TEXT,
-            "persistentVolumeTemplatePath": Kind.TEXT,
-            "persistentVolumeClaimTemplatePath": Kind.TEXT,
+            "podTemplatePath": FieldKind.TEXT,
+            "namespace": FieldKind.TEXT,
+            "collectMetrics": FieldKind.FLAG,
+            "skipWaitToCompletion": FieldKind.FLAG,
+            "steadyState": FieldKind.FLAG,
+            "duration": FieldKind.TEXT,
+            "persistentVolumeTemplatePath": FieldKind.TEXT,
+            "persistentVolumeClaimTemplatePath": FieldKind.TEXT,
         },
     ),
-    OpCode.CREATE_POD_SETS: Fields(
-        {**_COUNT, "namespacePrefix": Kind.TEXT, "createPodsOp": Kind.OBJECT}, {}
+    OpCode.CREATE_POD_SETS: OperationFields(
+        {**_COUNT, "namespacePrefix": FieldKind.TEXT, "createPodsOp": FieldKind.OBJECT}, {}
     ),
-    OpCode.DELETE_PODS: Fields(
-        {"namespace": Kind.TEXT},
+    OpCode.DELETE_PODS: OperationFields(
+        {"namespace": FieldKind.TEXT},
         {
-            "labelSelector": Kind.OBJECT,
-            "deletePodsPerSecond": Kind.NUMBER,
-            "skipWaitToCompletion": Kind.FLAG,
+            "labelSelector": FieldKind.OBJECT,
+            "deletePodsPerSecond": FieldKind.NUMBER,
+            "skipWaitToCompletion": FieldKind.FLAG,
         },
     ),
-    OpCode.CHURN: Fields(
-        {"mode": Kind.TEXT, "templatePaths": Kind.TEXTS},
-        {"number": Kind.NUMBER, "intervalMilliseconds": Kind.NUMBER, "namespace": Kind.TEXT},
+    OpCode.CHURN: OperationFields(
+        {"mode": FieldKind.TEXT, "templatePaths": FieldKind.TEXTS},
+        {
+            "number": FieldKind.NUMBER,
+            "intervalMilliseconds": FieldKind.NUMBER,
+            "namespace": FieldKind.TEXT,
+        },
     ),
-    OpCode.BARRIER: Fields({}, {**_SELECTED, "stageRequirement": Kind.TEXT}),
-    OpCode.SLEEP: Fields({"duration": Kind.TEXT}, {}),
-    OpCode.START_COLLECTING: Fields(
-        {"namespaces": Kind.TEXTS}, {"name": Kind.TEXT, "labelSelector": Kind.OBJECT}
+    OpCode.BARRIER: OperationFields({}, {**_SELECTED, "stageRequirement": FieldKind.TEXT}),
+    OpCode.SLEEP: OperationFields({"duration": FieldKind.TEXT}, {}),
+    OpCode.START_COLLECTING: OperationFields(
+        {"namespaces": FieldKind.TEXTS}, {"name": FieldKind.TEXT, "labelSelector": FieldKind.OBJECT}
     ),
-    OpCode.STOP_COLLECTING: Fields({}, {}),
-    OpCode.CREATE_ANY: Fields(_TEMPLATE, {"namespace": Kind.TEXT, **_COUNT}),
-    OpCode.UPDATE_ANY: Fields(
+    OpCode.STOP_COLLECTING: OperationFields({}, {}),
+    OpCode.CREATE_ANY: OperationFields(_TEMPLATE, {"namespace": FieldKind.TEXT, **_COUNT}),
+    OpCode.UPDATE_ANY: OperationFields(
         _TEMPLATE,
         {
-            "namespace": Kind.TEXT,
+            "namespace": FieldKind.TEXT,
             **_COUNT,
-            "updatePerSecond": Kind.NUMBER,
-            "subresources": Kind.TEXTS,
+            "updatePerSecond": FieldKind.NUMBER,
+            "subresources": FieldKind.TEXTS,
         },
     ),
-    OpCode.CREATE_DRIVER: Fields(
-        {"driverName": Kind.TEXT, "nodes": Kind.TEXT, "maxClaimsPerNode": Kind.NUMBER}, {}
+    OpCode.CREATE_DRIVER: OperationFields(
+        {
+            "driverName": FieldKind.TEXT,
+            "nodes": FieldKind.TEXT,
+            "maxClaimsPerNode": FieldKind.NUMBER,
+        },
+        {},
     ),
-    OpCode.CREATE_CLAIMS: Fields({**_TEMPLATE, "namespace": Kind.TEXT, **_COUNT}, {}),
-    OpCode.ALLOCATE_CLAIMS: Fields({"namespace": Kind.TEXT}, {}),
+    OpCode.CREATE_CLAIMS: OperationFields({**_TEMPLATE, "namespace": FieldKind.TEXT, **_COUNT}, {}),
+    OpCode.ALLOCATE_CLAIMS: OperationFields({"namespace": FieldKind.TEXT}, {}),
 }
 
 
-def is_of(kind: Kind, value: Any) -> bool:
+def is_of(kind: FieldKind, value: Any) -> bool:
     """Whether a value is of the kind that a field holds."""
-    if kind is Kind.NUMBER:
+    if kind is FieldKind.NUMBER:
         return isinstance(value, int) and not isinstance(value, bool) and value >= 0
-    if kind is Kind.TEXTS:
+    if kind is FieldKind.TEXTS:
         return isinstance(value, list) and all(isinstance(each, str) for each in value)
-    wanted: dict[Kind, type] = {Kind.TEXT: str, Kind.FLAG: bool, Kind.OBJECT: dict}
+    wanted: dict[FieldKind, type] = {
+        FieldKind.TEXT: str,
+        FieldKind.FLAG: bool,
+        FieldKind.OBJECT: dict,
+    }
     return isinstance(value, wanted[kind])

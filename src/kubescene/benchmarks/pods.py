@@ -5,9 +5,9 @@ from typing import Any
 
 from kubescene.api.copies import own_copy
 from kubescene.api.records.templates import Blueprint, ClaimingBlueprint
-from kubescene.benchmarks.operations import Operation
+from kubescene.benchmarks.operations import WorkloadOperation
 from kubescene.benchmarks.stage import CREATED_PER_S, ReplayStage
-from kubescene.benchmarks.templates import Template
+from kubescene.benchmarks.templates import ObjectTemplate
 from kubescene.clock import SECOND, parse_duration
 from kubescene.errors import WorkloadError
 from kubescene.types import JsonObject
@@ -37,9 +37,9 @@ class PodMaker:
     def __init__(
         self,
         stage: ReplayStage,
-        operation: Operation,
-        template: Template | None,
-        volumes: tuple[Template, Template] | None,
+        operation: WorkloadOperation,
+        template: ObjectTemplate | None,
+        volumes: tuple[ObjectTemplate, ObjectTemplate] | None,
     ) -> None:
         self._stage = stage
         self.namespace: str = operation.get("namespace") or f"namespace-{operation.index}"
@@ -129,7 +129,7 @@ class PodMaker:
         self._stage.create(volume)
 
 
-def create_pods(stage: ReplayStage, maker: PodMaker, operation: Operation) -> None:
+def create_pods(stage: ReplayStage, maker: PodMaker, operation: WorkloadOperation) -> None:
     """createPods: create them, and wait until they have nodes."""
     if operation.get("collectMetrics") and operation.get("skipWaitToCompletion"):
         raise WorkloadError("collectMetrics and skipWaitToCompletion exclude each other")
@@ -173,7 +173,7 @@ def _chunks(count: int) -> Iterator[int]:
         yield min(_CHUNK, count - made)
 
 
-def _keep_steady(stage: ReplayStage, maker: PodMaker, operation: Operation) -> None:
+def _keep_steady(stage: ReplayStage, maker: PodMaker, operation: WorkloadOperation) -> None:
     """Delete all pods as soon as they have nodes, and create others, until the time is over."""
     end = stage.now + parse_duration(operation.get("duration") or "0s")
     scheduled = 0

@@ -8,12 +8,12 @@ from kubescene.api.copies import own_copy
 from kubescene.api.selectors import LabelSelector, from_label_selector
 from kubescene.benchmarks.backgrounds import Churn, Deletions
 from kubescene.benchmarks.devices import allocate_claims, create_driver
-from kubescene.benchmarks.measuring import WorkloadResult, begin, peak_mb
+from kubescene.benchmarks.measurements import WorkloadResult, begin, peak_mb
 from kubescene.benchmarks.nodes import create_nodes
-from kubescene.benchmarks.operations import OpCode, Operation
+from kubescene.benchmarks.operations import OpCode, WorkloadOperation
 from kubescene.benchmarks.pods import PodMaker, create_pods
 from kubescene.benchmarks.stage import ReplayStage
-from kubescene.benchmarks.templates import Template
+from kubescene.benchmarks.templates import ObjectTemplate
 from kubescene.benchmarks.workloads import Workload
 from kubescene.client.interfaces import ObjectRef
 from kubescene.clock import SECOND, parse_duration
@@ -81,9 +81,9 @@ class _Player:
         self._workload = workload
         self._stage = stage
         self._result = result
-        self._templates: dict[Path, Template] = {}
+        self._templates: dict[Path, ObjectTemplate] = {}
 
-    def play(self, operation: Operation) -> None:
+    def play(self, operation: WorkloadOperation) -> None:
         try:
             _PLAYED[operation.code](self, operation)
         except WorkloadError as error:
@@ -91,7 +91,7 @@ class _Player:
         except (ApiError, ConfigurationError, ValueError) as error:
             raise self._placed(str(error), operation) from error
 
-    def _placed(self, message: str, operation: Operation) -> WorkloadError:
+    def _placed(self, message: str, operation: WorkloadOperation) -> WorkloadError:
         workload = self._workload
         return WorkloadError(
             f"{operation.code}: {message}",
@@ -100,26 +100,26 @@ class _Player:
             path=operation.path,
         )
 
-    def _template(self, path: str | Path | None) -> Template | None:
+    def _template(self, path: str | Path | None) -> ObjectTemplate | None:
         if path is None:
             return None
         file = self._workload.beside(path) if isinstance(path, str) else path
         if file not in self._templates:
-            self._templates[file] = Template.load(file)
+            self._templates[file] = ObjectTemplate.load(file)
         return self._templates[file]
 
-    def _named(self, operation: Operation, field: str) -> Template:
+    def _named(self, operation: WorkloadOperation, field: str) -> ObjectTemplate:
         template = self._template(operation.get(field))
         assert template is not None
         return template
 
     # -- one method per op code --------------------------------------------------------------
 
-    def create_nodes(self, operation: Operation) -> None:
+    def create_nodes(self, operation: WorkloadOperation) -> None:
         template = self._template(operation.get("nodeTemplatePath"))
         self._result.nodes += create_nodes(self._stage, operation, template)
 
-    def create_namespaces(self, operation: Operation) -> None:
+    def create_namespaces(self, operation: WorkloadOperation) -> None:
         template = self._template(operation.get("namespaceTemplatePath"))
         plain: JsonObject = {"apiVersion": "v1", "kind": "Namespace"}
         body = plain if template is None else template.fill()
@@ -129,7 +129,7 @@ class _Player:
             metadata = {**given, "name": f"{operation.get('prefix')}-{number}"}
             self._stage.create({**body, "metadata": metadata})
 
-    def create_pods(self, operation: Operation) -> None:
+    def create_pods(self, operation: WorkloadOperation) -> None:
         own = operation.get("podTemplatePath") or self._workload.default_pod_template
         volume = self._template(operation.get("persistentVolumeTemplatePath"))
         claim = self._template(operation.get("persistentVolumeClaimTemplatePath"))
@@ -139,7 +139,7 @@ class _Player:
         maker = PodMaker(self._stage, operation, self._template(own), volumes)
         create_pods(self._stage, maker, operation)
 
-    def delete_pods(self, operation: Operation) -> None:
+    def delete_pods(self, operation: WorkloadOperation) -> None:
         pods = self._stage.pods(operation.get("namespace"), _selector(operation))
         rate = operation.get("deletePodsPerSecond") or 0
         if not rate:
@@ -151,7 +151,7 @@ class _Player:
         if not operation.get("skipWaitToCompletion"):
             self._stage.advance(len(pods) * (SECOND // rate))
 
-    def churn(self, operation: Operation) -> None:
+    def churn(self, operation: WorkloadOperation) -> None:
         namespace = operation.get("namespace") or f"namespace-{operation.index}"
         self._stage.ensure_namespace(namespace)
         templates = []
@@ -170,7 +170,7 @@ class _Player:
         )
         self._stage.add(churn)
 
-    def barrier(self, operation: Operation) -> None:
+    def barrier(self, operation: WorkloadOperation) -> None:
         stage, wanted = self._stage, operation.get("stageRequirement") or SCHEDULED
         if wanted not in (SCHEDULED, ATTEMPTED):
             raise WorkloadError(f"stageRequirement is {SCHEDULED} or {ATTEMPTED}, not {wanted!r}")
@@ -195,25 +195,25 @@ class _Player:
         complaint = f"pods of the namespace {name} are {wanted.lower()}"
         stage.wait(lambda: reached() >= count, lambda: f"{reached()} of {count} {complaint}")
 
-    def sleep(self, operation: Operation) -> None:
+    def sleep(self, operation: WorkloadOperation) -> None:
         self._stage.settle()
         self._stage.advance(parse_duration(operation.get("duration")))
 
-    def start_collecting(self, operation: Operation) -> None:
+    def start_collecting(self, operation: WorkloadOperation) -> None:
         namespaces = tuple(operation.get("namespaces"))
         self._stage.start_collecting(operation.get("name"), namespaces, _selector(operation))
 
-    def stop_collecting(self, operation: Operation) -> None:
+    def stop_collecting(self, operation: WorkloadOperation) -> None:
         del operation
         self._stage.settle()
         self._stage.stop_collecting()
 
-    def create_any(self, operation: Operation) -> None:
+    def create_any(self, operation: WorkloadOperation) -> None:
         for obj in self._objects(operation):
             self._stage.create(obj)
         self._stage.settle()
 
-    def update_any(self, operation: Operation) -> None:
+    def update_any(self, operation: WorkloadOperation) -> None:
         """Replace each object, or a part of it, then what is its status."""
         parts = operation.get("subresources") or ()
         for each in parts:
@@ -244,7 +244,7 @@ class _Player:
             obj["metadata"]["resourceVersion"] = str(record.revision)
             client.update(obj, subresource="status")
 
-    def _objects(self, operation: Operation) -> list[JsonObject]:
+    def _objects(self, operation: WorkloadOperation) -> list[JsonObject]:
         template, count = self._named(operation, "templatePath"), operation.get("count", 1)
         made = []
         for index in range(count):
@@ -262,16 +262,16 @@ class _Player:
     def _is_namespaced(self, obj: JsonObject) -> bool:
         return self._stage.cluster.scheme.of_kind(obj["apiVersion"], obj["kind"]).namespaced
 
-    def create_driver(self, operation: Operation) -> None:
+    def create_driver(self, operation: WorkloadOperation) -> None:
         create_driver(self._stage, operation)
         self._stage.settle()
 
-    def allocate_claims(self, operation: Operation) -> None:
+    def allocate_claims(self, operation: WorkloadOperation) -> None:
         allocate_claims(self._stage, operation)
         self._stage.settle()
 
 
-_PLAYED: Mapping[OpCode, Callable[[_Player, Operation], None]] = {
+_PLAYED: Mapping[OpCode, Callable[[_Player, WorkloadOperation], None]] = {
     OpCode.CREATE_NODES: _Player.create_nodes,
     OpCode.CREATE_NAMESPACES: _Player.create_namespaces,
     OpCode.CREATE_PODS: _Player.create_pods,
@@ -290,7 +290,7 @@ _PLAYED: Mapping[OpCode, Callable[[_Player, Operation], None]] = {
 """createPodSets is not here: reading unrolls it."""
 
 
-def _selector(operation: Operation) -> LabelSelector | None:
+def _selector(operation: WorkloadOperation) -> LabelSelector | None:
     given: Any = operation.get("labelSelector")
     return None if given is None else from_label_selector(given)
 

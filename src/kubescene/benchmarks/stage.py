@@ -13,17 +13,17 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Protocol
 
-from kubescene.actors import Actor, Role
+from kubescene.actors import Actor
 from kubescene.api.kinds import POD
 from kubescene.api.options import DeleteOptions, WriteOptions
 from kubescene.api.records import Record
 from kubescene.api.records.templates import Blueprint
 from kubescene.api.scheme import GroupResource
 from kubescene.api.selectors import LabelSelector
-from kubescene.benchmarks.measuring import Measurement, begin
+from kubescene.benchmarks.measurements import Measurement, begin
 from kubescene.client.interfaces import ObjectRef
 from kubescene.clock import MINUTE, SECOND
-from kubescene.cluster import SCHEDULER, Cluster, ClusterOptions
+from kubescene.cluster import SCHEDULER, ClusterOptions, ClusterWorld
 from kubescene.errors import ConflictError, NotFoundError, WorkloadError
 from kubescene.instruments.attempts import SchedulingAttempt
 from kubescene.scheduler import SchedulerOptions
@@ -83,11 +83,11 @@ class ReplayStage:
     """A cluster, what goes on in its background, and what is measured."""
 
     def __init__(self, scheduler: SchedulerOptions, *onlookers: Instrument) -> None:
-        self.cluster = Cluster(ClusterOptions(scheduler=scheduler))
+        self.cluster = ClusterWorld(ClusterOptions(scheduler=scheduler))
         self.client = self.cluster.client(_USER)
         self.log = TimelineLog()
         self.cluster.observe(TimelineRecorder(self.cluster.clock, self.log), *onlookers)
-        self.cluster.start(CONTROLLERS, Role.PRESIMULATION)
+        self.cluster.start(CONTROLLERS)
         self.collecting: Collecting | None = None
         self.measurements: list[Measurement] = []
         self.remembered: Counter[str] = Counter()
@@ -157,11 +157,11 @@ class ReplayStage:
         """Let time pass, and the backgrounds act when they are due."""
         end = self.now + duration
         while self._backgrounds and (first := min(self._backgrounds, key=_due)).due <= end:
-            self.cluster.advance(max(0, first.due - self.now))
+            self.cluster.advance_until(max(self.now, first.due))
             if not first.act():
                 self._backgrounds.remove(first)
             self.settle()
-        self.cluster.advance(end - self.now)
+        self.cluster.advance_until(end)
 
     def wait(self, is_done: Callable[[], bool], what: Callable[[], str]) -> None:
         """Let time pass until something is so; a `WorkloadError` if that takes too long."""

@@ -45,7 +45,7 @@ FUNCTIONS: Mapping[str, Callable[[Number, Number], Number]] = {
 }
 
 
-class Template:
+class ObjectTemplate:
     """One template file. ``varies`` tells whether its objects differ in more than their names."""
 
     def __init__(self, text: str, source: str) -> None:
@@ -55,7 +55,7 @@ class Template:
         self._plain = None if self.varies else self._parsed(text)
 
     @classmethod
-    def load(cls, path: Path) -> "Template":
+    def load(cls, path: Path) -> "ObjectTemplate":
         try:
             return cls(path.read_text(), str(path))
         except OSError as error:

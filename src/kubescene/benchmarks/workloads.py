@@ -13,7 +13,7 @@ from typing import Any
 
 from kubescene.api.text.reading import ReadingError
 from kubescene.api.text.yaml_text import read_yaml
-from kubescene.benchmarks.operations import FIELDS, Kind, OpCode, Operation, is_of
+from kubescene.benchmarks.operations import FIELDS, FieldKind, OpCode, WorkloadOperation, is_of
 from kubescene.errors import WorkloadError
 from kubescene.types import JsonObject
 
@@ -43,7 +43,7 @@ class Workload:
     test_case: str
     name: str
     file: Path
-    operations: tuple[Operation, ...]
+    operations: tuple[WorkloadOperation, ...]
     feature_gates: Mapping[str, bool]
     threshold: float
     labels: tuple[str, ...] = ()
@@ -107,7 +107,7 @@ def _workload(
 ) -> Workload:
     test_case, name, where = place
     full = f"{test_case}/{name}"
-    reading = _Reading(path, full, workload.get("params") or {})
+    reading = _OperationReader(path, full, workload.get("params") or {})
     operations = tuple(reading.operations(case.get("workloadTemplate"), where))
     reading.check_used(where)
     gates = {**(case.get("featureGates") or {}), **(workload.get("featureGates") or {})}
@@ -125,7 +125,7 @@ def _workload(
     )
 
 
-class _Reading:
+class _OperationReader:
     """The operations of one workload."""
 
     def __init__(self, file: Path, workload: str, params: JsonObject) -> None:
@@ -135,7 +135,7 @@ class _Reading:
         self._used: set[str] = set()
         self._index = 0
 
-    def operations(self, template: Any, where: str) -> Iterator[Operation]:
+    def operations(self, template: Any, where: str) -> Iterator[WorkloadOperation]:
         if not isinstance(template, list):
             raise self._error("workloadTemplate is missing: a list of operations", where)
         for number, each in enumerate(template):
@@ -146,7 +146,7 @@ class _Reading:
         if unused:
             raise self._error(f"the parameter {unused[0]!r} is given but not used", where)
 
-    def _unrolled(self, item: Any, path: str) -> Iterator[Operation]:
+    def _unrolled(self, item: Any, path: str) -> Iterator[WorkloadOperation]:
         """One operation, or the many that createPodSets stands for."""
         code, fields = self._fields(item, path)
         if code is not OpCode.CREATE_POD_SETS:
@@ -159,9 +159,9 @@ class _Reading:
             namespace = f"{fields['namespacePrefix']}-{number}"
             yield self._numbered(inner, {**pods, "namespace": namespace}, path)
 
-    def _numbered(self, code: OpCode, fields: JsonObject, path: str) -> Operation:
+    def _numbered(self, code: OpCode, fields: JsonObject, path: str) -> WorkloadOperation:
         self._index += 1
-        return Operation(code, fields, path, self._index - 1)
+        return WorkloadOperation(code, fields, path, self._index - 1)
 
     def _fields(self, item: Any, path: str) -> tuple[OpCode, JsonObject]:
         if not isinstance(item, dict):
@@ -194,7 +194,7 @@ class _Reading:
         kind = fields.kind_of(own)
         if kind is None:
             raise self._error(f"{code} has no field {name}", f"{path}.{name}")
-        if kind is Kind.NUMBER and isinstance(value, float) and value.is_integer():
+        if kind is FieldKind.NUMBER and isinstance(value, float) and value.is_integer():
             value = int(value)
         if not is_of(kind, value):
             raise self._error(f"{kind} is expected, not {value!r}", f"{path}.{name}")

@@ -14,16 +14,20 @@ LIST = 10
 MAP = 30
 ALL_STEP, EXISTS_STEP = 3, 4
 """What goes round in a loop beside the predicate: is it decided, and what has been found so far."""
+ALL_DECIDED, EXISTS_DECIDED = 2, 3
+"""Seeing that it is decided, if there is an element left."""
 COUNT_STEP, SKIPPED_STEP = 2, 1
 APPEND_STEP = 1 + LIST + 1
 """An element is appended as a list of its own to what there is."""
+INSERT_STEP = 5
+"""An entry is put into a map that is being made; no less than upstream's call and its names."""
 BIND = LIST
 """Binding a name is a loop over nothing."""
 
 Arguments = Sequence[Value]
 
 
-class Meter:
+class CostMeter:
     """How much an evaluation may still do."""
 
     __slots__ = ("left",)
@@ -55,8 +59,23 @@ def of_call(name: str, arguments: Arguments) -> int:
     return found(arguments) if found is not None else 1 + sum(map(size_of, arguments)) // 10
 
 
+def of_result(name: str, made: Value) -> int:
+    """What is counted when it is known how much a function has made."""
+    if name == "join":
+        return fifths(size_of(made))
+    return 0 if name in _CALLS else size_of(made) // 10
+
+
 def tenths(size: int) -> int:
     return -(-size // 10)
+
+
+def fifths(size: int) -> int:
+    return -(-size // 5)
+
+
+def _nothing(arguments: Arguments) -> int:
+    return 0
 
 
 def _one(arguments: Arguments) -> int:
@@ -67,8 +86,34 @@ def _first(arguments: Arguments) -> int:
     return tenths(size_of(arguments[0]))
 
 
-def _second(arguments: Arguments) -> int:
-    return tenths(size_of(arguments[1]))
+def _first_twice(arguments: Arguments) -> int:
+    return fifths(size_of(arguments[0]))
+
+
+def _converted(arguments: Arguments) -> int:
+    """Between texts and bytes; other conversions are one step."""
+    return _first(arguments) if isinstance(arguments[0], str | bytes) else 1
+
+
+def _network(arguments: Arguments) -> int:
+    return 1 + (tenths(len(arguments[1])) if isinstance(arguments[1], str) else 0)
+
+
+def _subnetwork(arguments: Arguments) -> int:
+    return 2 + _network(arguments)
+
+
+def _traversal(arguments: Arguments) -> int:
+    """Going through all there is, and through every text in it."""
+    return _through(arguments[0])
+
+
+def _through(value: Value) -> int:
+    if isinstance(value, str | bytes):
+        return len(value.encode() if isinstance(value, str) else value) // 10
+    if isinstance(value, Mapping):
+        return sum(_through(key) + _through(each) for key, each in value.items())
+    return sum(map(_through, value)) if isinstance(value, Sequence) else 1
 
 
 def _search(arguments: Arguments) -> int:
@@ -93,12 +138,35 @@ def _both_ways(arguments: Arguments) -> int:
 
 _COMPARISONS = frozenset(("==", "!=", "<", "<=", ">", ">="))
 _CALLS: Mapping[str, Callable[[Arguments], int]] = {
-    **dict.fromkeys(("size", "type", "dyn"), _one),
-    **dict.fromkeys(("startsWith", "endsWith"), _second),
-    **dict.fromkeys(("string", "bytes"), _first),
+    "join": _nothing,
+    **dict.fromkeys(
+        (
+            *("dyn", "size", "type", "sign", "asInteger", "isInteger", "asApproximateFloat"),
+            *("add", "sub"),
+            *("isGreaterThan", "isLessThan", "compareTo", "major", "minor", "patch"),
+            *("masked", "prefixLength", "family", "isUnspecified", "isLoopback"),
+            *("isLinkLocalMulticast", "isLinkLocalUnicast", "isGlobalUnicast"),
+            *("getScheme", "getHostname", "getHost", "getPort", "getEscapedPath", "getQuery"),
+            *("hasValue", "value", "orValue", "or", "optional.of", "optional.none"),
+        ),
+        _one,
+    ),
+    **dict.fromkeys(
+        (
+            *("startsWith", "endsWith", "format", "strings.quote", "url", "isURL"),
+            *("lowerAscii", "upperAscii", "substring", "trim", "cidr", "isIP", "isCIDR", "ip"),
+            *("quantity", "isQuantity", "semver", "isSemver"),
+        ),
+        _first,
+    ),
+    **dict.fromkeys(("replace", "split", "ip.isCanonical"), _first_twice),
+    **dict.fromkeys(("string", "bytes"), _converted),
     "contains": _search,
     **dict.fromkeys(("matches", "find", "findAll"), _pattern),
-    **dict.fromkeys(("isSorted", "sum", "min", "max", "sort", "includes", "flatten"), _elements),
+    **dict.fromkeys(("isSorted", "sum", "min", "max", "indexOf", "lastIndexOf"), _traversal),
+    **dict.fromkeys(("sort", "includes", "flatten"), _elements),
     **dict.fromkeys(("sets.contains", "sets.intersects", "distinct"), _pairs),
     "sets.equivalent": _both_ways,
+    "containsIP": _network,
+    "containsCIDR": _subnetwork,
 }

@@ -51,5 +51,7 @@ def _located(problem: str, source: str, offset: int) -> str:
     start = source.rfind("\n", 0, offset) + 1
     text = source.splitlines()[line] if source.splitlines()[line:] else ""
     column = offset - start
-    mark = f" | {text}\n | {'.' * column}^"
+    dots = "".join("." if each.isascii() else "．" for each in text[:column])
+    arrow = "^" if text[column : column + 1].isascii() else "＾"
+    mark = f" | {text}\n | {dots:.<{column}}{arrow}"
     return f"ERROR: <input>:{line + 1}:{column + 1}: {problem}\n{mark}"

@@ -10,14 +10,28 @@ from kubescene.cel.values import (
     Duration,
     Timestamp,
     TypeValue,
+    UInt,
     Value,
     is_list,
-    is_number,
     type_name,
 )
 
+_HEX = "only integers, byte buffers, and strings can be formatted as hex"
 _DEFAULT_PRECISION = 6
 _MOST_DIGITS = 100
+_LONGEST_PRECISION = 10
+_DIGITS = frozenset("0123456789")
+_TAKES: Mapping[str, tuple[tuple[type, ...], str]] = {
+    "d": ((int, UInt), "decimal clause can only be used on integers"),
+    "f": ((float,), "fixed-point clause can only be used on doubles"),
+    "e": ((float,), "scientific clause can only be used on doubles"),
+    "b": ((int, UInt, bool), "only integers and bools can be formatted as binary"),
+    "o": ((int, UInt), "octal clause can only be used on integers"),
+    "x": ((int, UInt, str, bytes), _HEX),
+    "X": ((int, UInt, str, bytes), _HEX),
+}
+"""What may stand for a verb, and what is said if something else does."""
+
 _ESCAPES = {
     "\a": "\\a",
     "\b": "\\b",
@@ -48,13 +62,14 @@ def formatted(text: str, values: Sequence[Value]) -> str:
             made.append("%")
             at += 2
             continue
-        verb, precision, at = _verb(text, at + 1)
         if used >= len(values):
             raise EvaluationError(f"index {used} out of range")
+        verb, precision, at = _verb(text, at + 1)
         made.append(_shown(verb, precision, values[used]))
         used += 1
     if used < len(values):
-        raise EvaluationError(f"too many arguments supplied to format string (expected {used})")
+        counts = f"(expected {used}, got {len(values)})"
+        raise EvaluationError(f"too many arguments supplied to string.format {counts}")
     return "".join(made)
 
 
@@ -62,40 +77,47 @@ def _verb(text: str, at: int) -> tuple[str, int, int]:
     precision = _DEFAULT_PRECISION
     if text[at : at + 1] == ".":
         end = at + 1
-        while text[end : end + 1].isdecimal():
+        while text[end : end + 1] in _DIGITS:
             end += 1
-        precision = min(int(text[at + 1 : end] or "0"), _MOST_DIGITS)
+        precision = _precision(text[at + 1 : end])
         at = end
     if at >= len(text):
         raise EvaluationError("unexpected end of string")
     return text[at], precision, at + 1
 
 
-def _shown(verb: str, precision: int, value: Value) -> str:
-    if verb == "s":
-        return shown(value)
-    if verb == "d" and is_number(value) and not isinstance(value, float):
-        return str(int(value))
-    if verb in "fe" and isinstance(value, float):
-        return f"{value:.{precision}{verb}}" if math.isfinite(value) else float_text(value)
-    if verb == "b" and isinstance(value, int):
-        return f"{int(value):b}"
-    if verb == "o" and is_number(value) and isinstance(value, int):
-        return f"{int(value):o}"
-    if verb in "xX":
-        return _hexadecimal(verb, value)
+def _precision(digits: str) -> int:
+    if digits and len(digits) < _LONGEST_PRECISION and int(digits) <= _MOST_DIGITS:
+        return int(digits)
+    problem = f"exceeds {_MOST_DIGITS}" if digits else "has no digits"
     raise EvaluationError(
-        f'could not parse formatting clause: unrecognized formatting clause "{verb}"'
+        f"could not parse formatting clause: error while parsing precision: it {problem}"
     )
 
 
-def _hexadecimal(verb: str, value: Value) -> str:
+def _shown(verb: str, precision: int, value: Value) -> str:
+    if verb == "s":
+        return shown(value)
+    if verb not in _TAKES:
+        raise EvaluationError(
+            f'could not parse formatting clause: unrecognized formatting clause "{verb}"'
+        )
+    types, rule = _TAKES[verb]
+    if type(value) not in types:
+        raise EvaluationError(f"error during formatting: {rule}, was given {type_name(value)}")
+    if isinstance(value, float):
+        return f"{value:.{precision}{verb}}" if math.isfinite(value) else _double(value)
     if isinstance(value, str | bytes):
         text = (value.encode() if isinstance(value, str) else value).hex()
         return text.upper() if verb == "X" else text
-    if is_number(value) and isinstance(value, int):
-        return f"{int(value):{verb}}"
-    raise EvaluationError("only integers, byte buffers, and strings can be formatted as hex")
+    return f"{int(value):{verb}}"
+
+
+def _double(value: float) -> str:
+    """As the specification prints it: what is infinite in a word."""
+    if math.isinf(value):
+        return "Infinity" if value > 0 else "-Infinity"
+    return float_text(value)
 
 
 def shown(value: Value) -> str:
@@ -107,7 +129,7 @@ def shown(value: Value) -> str:
     if value is None:
         return "null"
     if isinstance(value, float):
-        return float_text(value)
+        return _double(value)
     if isinstance(value, int):
         return str(int(value))
     if isinstance(value, bytes):

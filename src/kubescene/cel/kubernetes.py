@@ -1,6 +1,7 @@
 """Quantities, semantic versions, IP addresses and URLs."""
 
 import re
+from dataclasses import replace
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from typing import Never
 
@@ -67,8 +68,8 @@ def sign(value: Value) -> int:
 
 @KUBERNETES.method("isInteger", BOOL, (QUANTITY,))
 def is_integer(value: Value) -> bool:
-    whole, rest = divmod(_quantity(value).nanos, _UNIT)
-    return not rest and MIN_INT64 <= whole <= MAX_INT64
+    held = _quantity(value)
+    return held.is_written_whole and MIN_INT64 <= held.nanos // _UNIT <= MAX_INT64
 
 
 @KUBERNETES.method("asInteger", INT, (QUANTITY,))
@@ -85,12 +86,21 @@ def as_float(value: Value) -> float:
 
 @KUBERNETES.method("add", QUANTITY, (QUANTITY, QUANTITY), (QUANTITY, INT))
 def add_quantity(left: Value, right: Value) -> Quantity:
-    return _quantity(left) + _as_quantity(right)
+    one, other = _quantity(left), _as_quantity(right)
+    return replace(one + other, is_written_whole=_is_sum_whole(one, other))
 
 
 @KUBERNETES.method("sub", QUANTITY, (QUANTITY, QUANTITY), (QUANTITY, INT))
 def subtract_quantity(left: Value, right: Value) -> Quantity:
-    return _quantity(left) - _as_quantity(right)
+    one, other = _quantity(left), _as_quantity(right)
+    return replace(one - other, is_written_whole=_is_sum_whole(one, other))
+
+
+def _is_sum_whole(left: Quantity, right: Quantity) -> bool:
+    """A zero leaves the other side as it is."""
+    if not left or not right:
+        return (right or left).is_written_whole
+    return left.is_written_whole and right.is_written_whole
 
 
 def _quantity(value: Value) -> Quantity:

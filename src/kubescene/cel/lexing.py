@@ -40,7 +40,7 @@ _SIMPLE = {
 _WIDTHS = {"x": 2, "X": 2, "u": 4, "U": 8}
 
 
-class Kind(Enum):
+class TokenKind(Enum):
     """What a token is."""
 
     NAME = "IDENTIFIER"
@@ -53,7 +53,7 @@ class Kind(Enum):
 class Token(NamedTuple):
     """A piece of the text; ``value`` is that of a literal."""
 
-    kind: Kind
+    kind: TokenKind
     text: str
     offset: int
     value: Any = None
@@ -75,21 +75,21 @@ def tokens_of(source: str) -> list[Token]:
         if match.lastgroup != "blank":
             found.append(_token(source, at, match.lastgroup or "", match.group()))
         at = match.end()
-    return [*found, Token(Kind.END, "<EOF>", len(source))]
+    return [*found, Token(TokenKind.END, "<EOF>", len(source))]
 
 
 def _token(source: str, at: int, group: str, text: str) -> Token:
     if group == "float":
-        return Token(Kind.VALUE, text, at, float(text))
+        return Token(TokenKind.VALUE, text, at, float(text))
     if group == "int":
-        return Token(Kind.VALUE, text, at, _integer(source, at, text))
+        return Token(TokenKind.VALUE, text, at, _integer(source, at, text))
     if group == "quoted":
-        return Token(Kind.QUOTED_NAME, text[1:-1], at)
+        return Token(TokenKind.QUOTED_NAME, text[1:-1], at)
     if group == "name":
         if text in _CONSTANTS:
-            return Token(Kind.VALUE, text, at, _CONSTANTS[text])
-        return Token(Kind.SIGN if text == "in" else Kind.NAME, text, at)
-    return Token(Kind.SIGN, text, at)
+            return Token(TokenKind.VALUE, text, at, _CONSTANTS[text])
+        return Token(TokenKind.SIGN if text == "in" else TokenKind.NAME, text, at)
+    return Token(TokenKind.SIGN, text, at)
 
 
 _CONSTANTS = {"true": True, "false": False, "null": None}
@@ -122,7 +122,7 @@ def _string(source: str, at: int, opening: str) -> tuple[Token, int]:
         value = body.encode() if "r" in prefix else _bytes(source, start, body)
     else:
         value = body if "r" in prefix else _text(source, start, body)
-    return Token(Kind.VALUE, source[at : end + len(quote)], at, value), end + len(quote)
+    return Token(TokenKind.VALUE, source[at : end + len(quote)], at, value), end + len(quote)
 
 
 def _closing(source: str, at: int, start: int, quote: str, *, raw: bool) -> int:

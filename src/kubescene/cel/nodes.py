@@ -6,20 +6,21 @@ can do without one of their values, as the language demands.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from kubescene.cel import costs
-from kubescene.cel.costs import Meter
-from kubescene.cel.errors import EvaluationError, no_such_overload
-from kubescene.cel.operators import OPERATORS, has_key, negate, sorted_by
+from kubescene.cel.costs import CostMeter
+from kubescene.cel.errors import CostExceededError, EvaluationError, no_such_overload
+from kubescene.cel.operators import OPERATORS, negate, sorted_by
 from kubescene.cel.values import (
     NONE,
     Optional,
+    TypedMap,
     Value,
+    has_key,
     is_list,
     is_number,
-    size_of,
     type_name,
 )
 
@@ -30,7 +31,7 @@ class Scope:
     __slots__ = ("_names", "_outer", "meter")
 
     def __init__(
-        self, names: Mapping[str, Value], meter: Meter, outer: "Scope | None" = None
+        self, names: Mapping[str, Value], meter: CostMeter, outer: "Scope | None" = None
     ) -> None:
         self._names = names
         self._outer = outer
@@ -66,7 +67,7 @@ class DefaultMap(dict[str, Value]):
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class SyntaxNode:
     """A part of an expression; ``offset`` is where it stands in the text."""
 
     offset: int
@@ -76,7 +77,7 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
-class Literal(Node):
+class Literal(SyntaxNode):
     value: Value
 
     def evaluate(self, scope: Scope) -> Value:
@@ -84,7 +85,7 @@ class Literal(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Name(Node):
+class Name(SyntaxNode):
     """A name; with a dot in front it is one of the world outside, whatever macros call so."""
 
     name: str
@@ -96,37 +97,37 @@ class Name(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Select(Node):
+class Select(SyntaxNode):
     """``operand.field``; of something optional, the result is optional as well."""
 
-    operand: Node
+    operand: SyntaxNode
     field: str
     is_optional: bool = False
 
     def evaluate(self, scope: Scope) -> Value:
-        scope.meter.charge(1)
+        scope.meter.charge(_qualified(self.operand))
         return _taken(self.operand.evaluate(scope), self.field, self.is_optional)
 
 
 @dataclass(frozen=True, slots=True)
-class Index(Node):
+class IndexAccess(SyntaxNode):
     """``operand[key]``"""
 
-    operand: Node
-    key: Node
+    operand: SyntaxNode
+    key: SyntaxNode
     is_optional: bool = False
 
     def evaluate(self, scope: Scope) -> Value:
-        scope.meter.charge(1)
+        scope.meter.charge(_qualified(self.operand))
         operand = self.operand.evaluate(scope)
         return _taken(operand, self.key.evaluate(scope), self.is_optional)
 
 
 @dataclass(frozen=True, slots=True)
-class Has(Node):
+class Has(SyntaxNode):
     """``has(operand.field)``"""
 
-    operand: Node
+    operand: SyntaxNode
     field: str
 
     def evaluate(self, scope: Scope) -> Value:
@@ -138,25 +139,29 @@ class Has(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Operation(Node):
+class BinaryOperation(SyntaxNode):
     """An operator with two sides, both of which must have a value."""
 
     operator: str
-    left: Node
-    right: Node
+    left: SyntaxNode
+    right: SyntaxNode
 
     def evaluate(self, scope: Scope) -> Value:
-        left, right = self.left.evaluate(scope), self.right.evaluate(scope)
+        try:
+            left, right = self.left.evaluate(scope), self.right.evaluate(scope)
+        except EvaluationError:
+            scope.meter.charge(1)
+            raise
         scope.meter.charge(costs.of_operation(self.operator, left, right))
         return OPERATORS[self.operator](left, right)
 
 
 @dataclass(frozen=True, slots=True)
-class Negation(Node):
+class Negation(SyntaxNode):
     """``!operand`` or ``-operand``"""
 
     operator: str
-    operand: Node
+    operand: SyntaxNode
 
     def evaluate(self, scope: Scope) -> Value:
         scope.meter.charge(1)
@@ -167,12 +172,12 @@ class Negation(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Logic(Node):
+class Logic(SyntaxNode):
     """``&&`` and ``||``: one side may decide alone, even if the other one has no value."""
 
     decisive: bool
-    left: Node
-    right: Node
+    left: SyntaxNode
+    right: SyntaxNode
 
     def evaluate(self, scope: Scope) -> Value:
         verdict = _Verdict(self.decisive)
@@ -182,10 +187,10 @@ class Logic(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Conditional(Node):
-    condition: Node
-    then: Node
-    otherwise: Node
+class Conditional(SyntaxNode):
+    condition: SyntaxNode
+    then: SyntaxNode
+    otherwise: SyntaxNode
 
     def evaluate(self, scope: Scope) -> Value:
         chosen = self.then if _truth(self.condition.evaluate(scope)) else self.otherwise
@@ -196,8 +201,8 @@ class Conditional(Node):
 class Element:
     """An element of a list or map; an optional one is left out if it has no value."""
 
-    value: Node
-    key: Node | None = None
+    value: SyntaxNode
+    key: SyntaxNode | None = None
     is_optional: bool = False
 
     def evaluated(self, scope: Scope) -> Iterator[Value]:
@@ -211,7 +216,7 @@ class Element:
 
 
 @dataclass(frozen=True, slots=True)
-class ListLiteral(Node):
+class ListLiteral(SyntaxNode):
     elements: tuple[Element, ...]
 
     def evaluate(self, scope: Scope) -> Value:
@@ -220,38 +225,38 @@ class ListLiteral(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class MapLiteral(Node):
+class MapLiteral(SyntaxNode):
     elements: tuple[Element, ...]
 
     def evaluate(self, scope: Scope) -> Value:
         scope.meter.charge(costs.MAP)
-        made: dict[Any, Value] = {}
+        made: dict[tuple[bool, Any], Value] = {}
         for element in self.elements:
             assert element.key is not None
             key = element.key.evaluate(scope)
             if not isinstance(key, str | int):
                 raise EvaluationError(f"unsupported key type: {type_name(key)}")
-            if has_key(made, key):
+            if (type(key) is bool, key) in made:
                 raise EvaluationError(f"Failed with repeated key {_shown(key)}")
             for value in element.evaluated(scope):
-                made[key] = value
-        return made
+                made[type(key) is bool, key] = value
+        return _map_of(made)
 
 
 @dataclass(frozen=True, slots=True)
-class Call(Node):
+class FunctionCall(SyntaxNode):
     """A function or method; the target of a method is its first argument."""
 
     name: str
     function: Callable[..., Value]
-    arguments: tuple[Node, ...]
+    arguments: tuple[SyntaxNode, ...]
     is_method: bool
 
     def evaluate(self, scope: Scope) -> Value:
         arguments = [each.evaluate(scope) for each in self.arguments]
         scope.meter.charge(costs.of_call(self.name, arguments))
         made = self.function(*arguments)
-        scope.meter.charge(size_of(made) // 10)
+        scope.meter.charge(costs.of_result(self.name, made))
         return made
 
 
@@ -259,16 +264,29 @@ class Call(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Macro(Node):
-    """``range.macro(name, ...)``"""
+class Macro(SyntaxNode):
+    """``range.macro(name, ...)``, or ``range.macro(name, second, ...)`` if there is a second name.
 
-    range: Node
+    One name stands for an element of a list or a key of a map; two for an index and its element, or
+    for a key and its value.
+    """
+
+    range: SyntaxNode
     name: str
+    second: str = field(default="", kw_only=True)
 
     def scopes(self, scope: Scope) -> Iterator[Scope]:
         """One scope per element of a list or key of a map."""
-        for element in _elements(self.range.evaluate(scope)):
-            yield scope.inner(self.name, element)
+        over = self.range.evaluate(scope)
+        for at, element in enumerate(_elements(over)):
+            yield self.inner(scope, over, at, element)
+
+    def inner(self, scope: Scope, over: Value, at: int, element: Value) -> Scope:
+        """What the body sees of an element of the range."""
+        if not self.second:
+            return scope.inner(self.name, element)
+        key, value = (at, element) if is_list(over) else (element, over[element])
+        return scope.inner(self.name, key).inner(self.second, value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,22 +294,31 @@ class Quantifier(Macro):
     """``all`` is decided by the first false, ``exists`` by the first true."""
 
     decisive: bool
-    predicate: Node
+    predicate: SyntaxNode
 
     def evaluate(self, scope: Scope) -> Value:
         verdict = _Verdict(self.decisive)
-        step = costs.EXISTS_STEP if self.decisive else costs.ALL_STEP
+        step, decided = _QUANTIFIER_COSTS[self.decisive]
         scope.meter.charge(1)
-        for each in self.scopes(scope):
+        over = self.range.evaluate(scope)
+        elements = _elements(over)
+        for at, element in enumerate(elements):
             scope.meter.charge(step)
-            if verdict.reached(self.predicate, each):
+            if verdict.reached(self.predicate, self.inner(scope, over, at, element)):
+                scope.meter.charge(decided if at + 1 < len(elements) else 0)
                 return self.decisive
         return verdict.otherwise()
 
 
+_QUANTIFIER_COSTS = {
+    True: (costs.EXISTS_STEP, costs.EXISTS_DECIDED),
+    False: (costs.ALL_STEP, costs.ALL_DECIDED),
+}
+
+
 @dataclass(frozen=True, slots=True)
 class ExistsOne(Macro):
-    predicate: Node
+    predicate: SyntaxNode
 
     def evaluate(self, scope: Scope) -> Value:
         scope.meter.charge(2)
@@ -305,7 +332,7 @@ class ExistsOne(Macro):
 
 @dataclass(frozen=True, slots=True)
 class Filter(Macro):
-    predicate: Node
+    predicate: SyntaxNode
 
     def evaluate(self, scope: Scope) -> Value:
         scope.meter.charge(costs.LIST + 1)
@@ -320,10 +347,10 @@ class Filter(Macro):
 
 @dataclass(frozen=True, slots=True)
 class Transform(Macro):
-    """``map``, perhaps of those elements only for which a predicate holds."""
+    """``map`` and ``transformList``, perhaps of those only for which a predicate holds."""
 
-    predicate: Node | None
-    transform: Node
+    predicate: SyntaxNode | None
+    transform: SyntaxNode
 
     def evaluate(self, scope: Scope) -> Value:
         scope.meter.charge(costs.LIST + 1)
@@ -337,10 +364,41 @@ class Transform(Macro):
 
 
 @dataclass(frozen=True, slots=True)
+class TransformMap(Macro):
+    """``transformMap``, and ``transformMapEntry``, whose results are maps put into one."""
+
+    predicate: SyntaxNode | None
+    transform: SyntaxNode
+    makes_entries: bool
+
+    def evaluate(self, scope: Scope) -> Value:
+        scope.meter.charge(costs.MAP + 1)
+        made: dict[tuple[bool, Any], Value] = {}
+        for each in self.scopes(scope):
+            holds = self.predicate is None or _truth(self.predicate.evaluate(each))
+            scope.meter.charge(costs.INSERT_STEP if holds else costs.SKIPPED_STEP)
+            if holds:
+                for key, value in self._entries(each).items():
+                    if (type(key) is bool, key) in made:
+                        raise EvaluationError(f"insert failed: key {_shown(key)} already exists")
+                    made[type(key) is bool, key] = value
+        return _map_of(made)
+
+    def _entries(self, scope: Scope) -> Mapping[Any, Value]:
+        value = self.transform.evaluate(scope)
+        if not self.makes_entries:
+            key = scope.value(self.name)
+            return TypedMap({(type(key) is bool, key): value})
+        if not isinstance(value, Mapping):
+            raise no_such_overload()
+        return value
+
+
+@dataclass(frozen=True, slots=True)
 class SortBy(Macro):
     """``sortBy``: the elements in the order of a key of each."""
 
-    key: Node
+    key: SyntaxNode
 
     def evaluate(self, scope: Scope) -> Value:
         scopes = [*self.scopes(scope)]
@@ -350,12 +408,12 @@ class SortBy(Macro):
 
 
 @dataclass(frozen=True, slots=True)
-class Bind(Node):
+class Bind(SyntaxNode):
     """``cel.bind(name, value, result)``"""
 
     name: str
-    value: Node
-    result: Node
+    value: SyntaxNode
+    result: SyntaxNode
 
     def evaluate(self, scope: Scope) -> Value:
         scope.meter.charge(costs.BIND)
@@ -363,21 +421,24 @@ class Bind(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class OptionalMap(Node):
+class OptionalMap(SyntaxNode):
     """``target.optMap(name, result)``; ``flat`` if the result is optional already."""
 
-    target: Node
+    target: SyntaxNode
     name: str
-    result: Node
+    result: SyntaxNode
     flat: bool
 
     def evaluate(self, scope: Scope) -> Value:
-        scope.meter.charge(costs.BIND + 3)
+        left = scope.meter.left
         target = self.target.evaluate(scope)
         if not isinstance(target, Optional):
             raise no_such_overload()
         if not target.values:
+            scope.meter.charge(2)
             return NONE
+        # As upstream, the target is evaluated twice: is there a value, and which.
+        scope.meter.charge(left - scope.meter.left + costs.BIND + 2 + (not self.flat))
         made = self.result.evaluate(scope.inner(self.name, target.value))
         return made if self.flat else Optional((made,))
 
@@ -391,10 +452,12 @@ class _Verdict:
         self._decisive = decisive
         self._error: EvaluationError | None = None
 
-    def reached(self, node: Node, scope: Scope) -> bool:
+    def reached(self, node: SyntaxNode, scope: Scope) -> bool:
         scope.meter.charge(0)  # outside: whoever has used up all may not go on
         try:
             return _truth(node.evaluate(scope)) is self._decisive
+        except CostExceededError:
+            raise
         except EvaluationError as error:
             self._error = self._error or error
             return False
@@ -405,10 +468,21 @@ class _Verdict:
         return not self._decisive
 
 
+def _qualified(operand: SyntaxNode) -> int:
+    """What a selection costs: what is no name or selection itself has to become one first."""
+    return 1 if isinstance(operand, Name | Select | IndexAccess) else 2
+
+
 def _truth(value: Value) -> bool:
     if type(value) is bool:
         return value
     raise no_such_overload()
+
+
+def _map_of(entries: Mapping[tuple[bool, Any], Value]) -> Value:
+    if any(is_bool for is_bool, _ in entries):
+        return TypedMap(entries)
+    return {key: value for (_, key), value in entries.items()}
 
 
 def _elements(value: Value) -> Sequence[Value]:

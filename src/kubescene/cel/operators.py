@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable, Mapping
 from ipaddress import IPv4Address, IPv6Address
-from typing import Any
 
 from kubescene.api.quantity import Quantity
 from kubescene.cel.errors import EvaluationError, no_such_overload
@@ -20,6 +19,7 @@ from kubescene.cel.values import (
     Value,
     as_double,
     equal,
+    has_key,
     is_list,
     is_number,
     type_name,
@@ -191,15 +191,6 @@ def member(value: Value, container: Value) -> bool:
     if is_list(container):
         return any(equal(value, each) for each in container)
     raise no_such_overload()
-
-
-def has_key(mapping: Mapping[Any, Value], key: Value) -> bool:
-    """Whether a map has a key. True is 1 to Python, but not here."""
-    if type(key) is bool:
-        return any(each is key for each in mapping)
-    if not isinstance(key, str | int | float) or key not in mapping:
-        return False
-    return key not in (0, 1) or not any(type(each) is bool and each == key for each in mapping)
 
 
 def _require_alike(left: Value, right: Value) -> None:

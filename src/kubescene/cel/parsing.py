@@ -5,29 +5,30 @@ from typing import Protocol
 
 from kubescene.cel.errors import CompileError
 from kubescene.cel.functions import Function
-from kubescene.cel.lexing import RESERVED, Kind, Token, tokens_of
+from kubescene.cel.lexing import RESERVED, Token, TokenKind, tokens_of
 from kubescene.cel.nodes import (
+    BinaryOperation,
     Bind,
-    Call,
     Conditional,
     Element,
     ExistsOne,
     Filter,
+    FunctionCall,
     Has,
-    Index,
+    IndexAccess,
     ListLiteral,
     Literal,
     Logic,
     MapLiteral,
     Name,
     Negation,
-    Node,
-    Operation,
     OptionalMap,
     Quantifier,
     Select,
     SortBy,
+    SyntaxNode,
     Transform,
+    TransformMap,
 )
 from kubescene.cel.types import TYPE_NAMES
 from kubescene.cel.values import MAX_INT, UInt
@@ -44,7 +45,9 @@ _EXPECTED = (
 )
 
 
-def parse(source: str, functions: Mapping[str, Function], methods: Mapping[str, Function]) -> Node:
+def parse(
+    source: str, functions: Mapping[str, Function], methods: Mapping[str, Function]
+) -> SyntaxNode:
     """The expression, or a `CompileError`."""
     if len(source) > MOST_CHARACTERS:
         sizes = f"size: {len(source)}, limit {MOST_CHARACTERS}"
@@ -64,15 +67,15 @@ class _Parser:
         self._at = 0
         self._depth = 0
 
-    def whole(self) -> Node:
+    def whole(self) -> SyntaxNode:
         node = self._expression()
-        if self._token.kind is not Kind.END:
+        if self._token.kind is not TokenKind.END:
             raise self._unexpected("extraneous", "<EOF>")
         return node
 
     # -- operators, from those that bind least ---------------------------------------------
 
-    def _expression(self) -> Node:
+    def _expression(self) -> SyntaxNode:
         self._depth += 1
         if self._depth > DEEPEST:
             raise self.error(f"expression recursion limit exceeded: {DEEPEST}", self._token.offset)
@@ -84,37 +87,37 @@ class _Parser:
         self._depth -= 1
         return node
 
-    def _disjunction(self) -> Node:
+    def _disjunction(self) -> SyntaxNode:
         node = self._conjunction()
         while sign := self._take("||"):
             node = Logic(sign.offset, True, node, self._conjunction())
         return node
 
-    def _conjunction(self) -> Node:
+    def _conjunction(self) -> SyntaxNode:
         node = self._relation()
         while sign := self._take("&&"):
             node = Logic(sign.offset, False, node, self._relation())
         return node
 
-    def _relation(self) -> Node:
+    def _relation(self) -> SyntaxNode:
         node = self._sum()
         while sign := self._take(*_RELATIONS):
-            node = Operation(sign.offset, sign.text, node, self._sum())
+            node = BinaryOperation(sign.offset, sign.text, node, self._sum())
         return node
 
-    def _sum(self) -> Node:
+    def _sum(self) -> SyntaxNode:
         node = self._product()
         while sign := self._take("+", "-"):
-            node = Operation(sign.offset, sign.text, node, self._product())
+            node = BinaryOperation(sign.offset, sign.text, node, self._product())
         return node
 
-    def _product(self) -> Node:
+    def _product(self) -> SyntaxNode:
         node = self._unary()
         while sign := self._take("*", "/", "%"):
-            node = Operation(sign.offset, sign.text, node, self._unary())
+            node = BinaryOperation(sign.offset, sign.text, node, self._unary())
         return node
 
-    def _unary(self) -> Node:
+    def _unary(self) -> SyntaxNode:
         """Signs in front of a value; two of a kind cancel each other."""
         sign = self._take("!", "-")
         if sign is None:
@@ -123,7 +126,12 @@ class _Parser:
         while self._take(sign.text):
             count += 1
         token = self._token
-        if sign.text == "-" and count % 2 and token.kind is Kind.VALUE and _is_number(token.value):
+        if (
+            sign.text == "-"
+            and count % 2
+            and token.kind is TokenKind.VALUE
+            and _is_number(token.value)
+        ):
             self._at += 1
             return self._suffixes(Literal(sign.offset, -token.value))
         operand = self._member()
@@ -131,22 +139,22 @@ class _Parser:
 
     # -- what stands behind a value ----------------------------------------------------------
 
-    def _member(self) -> Node:
+    def _member(self) -> SyntaxNode:
         return self._suffixes(self._primary())
 
-    def _suffixes(self, node: Node) -> Node:
+    def _suffixes(self, node: SyntaxNode) -> SyntaxNode:
         while sign := self._take(".", "["):
             optional = self._take("?") is not None
             if sign.text == "[":
-                node = Index(sign.offset, node, self._expression(), optional)
+                node = IndexAccess(sign.offset, node, self._expression(), optional)
                 self._expect("]")
             else:
                 node = self._selection(sign, node, optional)
         return node
 
-    def _selection(self, sign: Token, operand: Node, optional: bool) -> Node:
+    def _selection(self, sign: Token, operand: SyntaxNode, optional: bool) -> SyntaxNode:
         name = self._name(quoted=True)
-        opening = None if optional or name.kind is Kind.QUOTED_NAME else self._take("(")
+        opening = None if optional or name.kind is TokenKind.QUOTED_NAME else self._take("(")
         if opening is None:
             selected = Select(sign.offset, operand, name.text, optional)
             return _type_name(selected) or selected
@@ -160,9 +168,9 @@ class _Parser:
         known = (*self._methods, *(name for name, _ in METHOD_MACROS))
         self._check(method, name.text, opening, len(arguments) + 1, known)
         assert method is not None
-        return Call(opening.offset, name.text, method.call, (operand, *arguments), True)
+        return FunctionCall(opening.offset, name.text, method.call, (operand, *arguments), True)
 
-    def _global(self, opening: Token, name: str, arguments: list[Node]) -> Node:
+    def _global(self, opening: Token, name: str, arguments: list[SyntaxNode]) -> SyntaxNode:
         macro = GLOBAL_MACROS.get((name, len(arguments)))
         if macro is not None:
             return macro(self, opening.offset, *arguments)
@@ -170,7 +178,7 @@ class _Parser:
         known = (*self._functions, *(name for name, _ in GLOBAL_MACROS))
         self._check(function, name, opening, len(arguments), known)
         assert function is not None
-        return Call(opening.offset, name, function.call, tuple(arguments), False)
+        return FunctionCall(opening.offset, name, function.call, tuple(arguments), False)
 
     def _check(
         self,
@@ -189,9 +197,9 @@ class _Parser:
 
     # -- values ------------------------------------------------------------------------------
 
-    def _primary(self) -> Node:
+    def _primary(self) -> SyntaxNode:
         token = self._token
-        if token.kind is Kind.VALUE:
+        if token.kind is TokenKind.VALUE:
             self._at += 1
             if type(token.value) is int and token.value > MAX_INT:
                 raise self.error("invalid int literal", token.offset)
@@ -205,7 +213,7 @@ class _Parser:
         if self._take("{"):
             return MapLiteral(token.offset, tuple(self._elements("}", keyed=True)))
         absolute = self._take(".") is not None
-        if self._token.kind is not Kind.NAME:
+        if self._token.kind is not TokenKind.NAME:
             raise self._unexpected("mismatched", _EXPECTED)
         name = self._name()
         if name.text in RESERVED:
@@ -230,8 +238,8 @@ class _Parser:
                 raise self._unexpected("mismatched", f"{{'{closing}', ','}}")
         return elements
 
-    def _arguments(self) -> list[Node]:
-        arguments: list[Node] = []
+    def _arguments(self) -> list[SyntaxNode]:
+        arguments: list[SyntaxNode] = []
         while not self._take(")"):
             if arguments:
                 self._expect(",")
@@ -246,7 +254,7 @@ class _Parser:
 
     def _take(self, *signs: str) -> Token | None:
         token = self._tokens[self._at]
-        if token.kind is not Kind.SIGN or token.text not in signs:
+        if token.kind is not TokenKind.SIGN or token.text not in signs:
             return None
         self._at += 1
         return token
@@ -257,12 +265,12 @@ class _Parser:
 
     def _name(self, *, quoted: bool = False) -> Token:
         token = self._token
-        if token.kind is Kind.NAME or (quoted and token.kind is Kind.QUOTED_NAME):
+        if token.kind is TokenKind.NAME or (quoted and token.kind is TokenKind.QUOTED_NAME):
             self._at += 1
             return token
         if quoted and token.text == "in":
             self._at += 1
-            return token._replace(kind=Kind.NAME)
+            return token._replace(kind=TokenKind.NAME)
         raise self._unexpected("mismatched", "IDENTIFIER")
 
     def _unexpected(self, how: str, expected: str) -> CompileError:
@@ -280,7 +288,7 @@ def _is_number(value: object) -> bool:
 def _type_name(node: Select) -> Name | None:
     """A type whose name has dots in it, which goes before every field."""
     parts: list[str] = []
-    part: Node = node
+    part: SyntaxNode = node
     while isinstance(part, Select) and not part.is_optional:
         parts.append(part.field)
         part = part.operand
@@ -296,61 +304,168 @@ class Complaining(Protocol):
     def error(self, problem: str, offset: int) -> CompileError: ...
 
 
-def _variable(parser: Complaining, node: Node) -> str:
+def _variable(parser: Complaining, node: SyntaxNode) -> str:
     if isinstance(node, Name) and not node.is_absolute:
         return node.name
     raise parser.error("argument must be a simple name", node.offset)
 
 
-def _has(parser: Complaining, offset: int, field: Node) -> Node:
+def _has(parser: Complaining, offset: int, field: SyntaxNode) -> SyntaxNode:
     if isinstance(field, Select) and not field.is_optional:
         return Has(offset, field.operand, field.field)
     raise parser.error("invalid argument to has() macro", field.offset)
 
 
-def _all(parser: Complaining, offset: int, target: Node, name: Node, predicate: Node) -> Node:
+def _all(
+    parser: Complaining, offset: int, target: SyntaxNode, name: SyntaxNode, predicate: SyntaxNode
+) -> SyntaxNode:
     return Quantifier(offset, target, _variable(parser, name), False, predicate)
 
 
-def _exists(parser: Complaining, offset: int, target: Node, name: Node, predicate: Node) -> Node:
+def _exists(
+    parser: Complaining, offset: int, target: SyntaxNode, name: SyntaxNode, predicate: SyntaxNode
+) -> SyntaxNode:
     return Quantifier(offset, target, _variable(parser, name), True, predicate)
 
 
-def _exists_one(parser: Complaining, offset: int, target: Node, name: Node, holds: Node) -> Node:
+def _exists_one(
+    parser: Complaining, offset: int, target: SyntaxNode, name: SyntaxNode, holds: SyntaxNode
+) -> SyntaxNode:
     return ExistsOne(offset, target, _variable(parser, name), holds)
 
 
-def _filter(parser: Complaining, offset: int, target: Node, name: Node, predicate: Node) -> Node:
+def _filter(
+    parser: Complaining, offset: int, target: SyntaxNode, name: SyntaxNode, predicate: SyntaxNode
+) -> SyntaxNode:
     return Filter(offset, target, _variable(parser, name), predicate)
 
 
-def _map(parser: Complaining, offset: int, target: Node, name: Node, transform: Node) -> Node:
+def _map(
+    parser: Complaining, offset: int, target: SyntaxNode, name: SyntaxNode, transform: SyntaxNode
+) -> SyntaxNode:
     return Transform(offset, target, _variable(parser, name), None, transform)
 
 
 def _map_some(
-    parser: Complaining, offset: int, target: Node, name: Node, predicate: Node, transform: Node
-) -> Node:
+    parser: Complaining,
+    offset: int,
+    target: SyntaxNode,
+    name: SyntaxNode,
+    predicate: SyntaxNode,
+    transform: SyntaxNode,
+) -> SyntaxNode:
     return Transform(offset, target, _variable(parser, name), predicate, transform)
 
 
-def _sort_by(parser: Complaining, offset: int, target: Node, name: Node, key: Node) -> Node:
+def _sort_by(
+    parser: Complaining, offset: int, target: SyntaxNode, name: SyntaxNode, key: SyntaxNode
+) -> SyntaxNode:
     return SortBy(offset, target, _variable(parser, name), key)
 
 
-def _bind(parser: Complaining, offset: int, name: Node, value: Node, result: Node) -> Node:
+def _bind(
+    parser: Complaining, offset: int, name: SyntaxNode, value: SyntaxNode, result: SyntaxNode
+) -> SyntaxNode:
     return Bind(offset, _variable(parser, name), value, result)
 
 
-def _opt_map(parser: Complaining, offset: int, target: Node, name: Node, result: Node) -> Node:
+def _opt_map(
+    parser: Complaining, offset: int, target: SyntaxNode, name: SyntaxNode, result: SyntaxNode
+) -> SyntaxNode:
     return OptionalMap(offset, target, _variable(parser, name), result, False)
 
 
-def _opt_flat_map(parser: Complaining, offset: int, target: Node, name: Node, made: Node) -> Node:
+def _opt_flat_map(
+    parser: Complaining, offset: int, target: SyntaxNode, name: SyntaxNode, made: SyntaxNode
+) -> SyntaxNode:
     return OptionalMap(offset, target, _variable(parser, name), made, True)
 
 
-Making = Callable[..., Node]
+def _two(parser: Complaining, first: SyntaxNode, second: SyntaxNode) -> tuple[str, str]:
+    """The names of a macro of two variables."""
+    one, other = _variable(parser, first), _variable(parser, second)
+    if one == other:
+        raise parser.error(f"duplicate variable name: {one}", second.offset)
+    return one, other
+
+
+def _all_of_two(
+    parser: Complaining,
+    offset: int,
+    target: SyntaxNode,
+    first: SyntaxNode,
+    second: SyntaxNode,
+    holds: SyntaxNode,
+) -> SyntaxNode:
+    name, value = _two(parser, first, second)
+    return Quantifier(offset, target, name, False, holds, second=value)
+
+
+def _exists_of_two(
+    parser: Complaining,
+    offset: int,
+    target: SyntaxNode,
+    first: SyntaxNode,
+    second: SyntaxNode,
+    holds: SyntaxNode,
+) -> SyntaxNode:
+    name, value = _two(parser, first, second)
+    return Quantifier(offset, target, name, True, holds, second=value)
+
+
+def _exists_one_of_two(
+    parser: Complaining,
+    offset: int,
+    target: SyntaxNode,
+    first: SyntaxNode,
+    second: SyntaxNode,
+    holds: SyntaxNode,
+) -> SyntaxNode:
+    name, value = _two(parser, first, second)
+    return ExistsOne(offset, target, name, holds, second=value)
+
+
+def _transform_list(
+    parser: Complaining,
+    offset: int,
+    target: SyntaxNode,
+    first: SyntaxNode,
+    second: SyntaxNode,
+    *body: SyntaxNode,
+) -> SyntaxNode:
+    """``body``: perhaps a predicate, and what is made."""
+    name, value = _two(parser, first, second)
+    predicate = body[0] if len(body) > 1 else None
+    return Transform(offset, target, name, predicate, body[-1], second=value)
+
+
+def _transform_map(
+    parser: Complaining,
+    offset: int,
+    target: SyntaxNode,
+    first: SyntaxNode,
+    second: SyntaxNode,
+    *body: SyntaxNode,
+) -> SyntaxNode:
+    name, value = _two(parser, first, second)
+    predicate = body[0] if len(body) > 1 else None
+    return TransformMap(offset, target, name, predicate, body[-1], False, second=value)
+
+
+def _transform_map_entry(
+    parser: Complaining,
+    offset: int,
+    target: SyntaxNode,
+    first: SyntaxNode,
+    second: SyntaxNode,
+    *body: SyntaxNode,
+) -> SyntaxNode:
+    name, value = _two(parser, first, second)
+    predicate = body[0] if len(body) > 1 else None
+    return TransformMap(offset, target, name, predicate, body[-1], True, second=value)
+
+
+Making = Callable[..., SyntaxNode]
 
 GLOBAL_MACROS: Mapping[tuple[str, int], Making] = {("has", 1): _has, ("cel.bind", 3): _bind}
 METHOD_MACROS: Mapping[tuple[str, int], Making] = {
@@ -364,5 +479,15 @@ METHOD_MACROS: Mapping[tuple[str, int], Making] = {
     ("sortBy", 2): _sort_by,
     ("optMap", 2): _opt_map,
     ("optFlatMap", 2): _opt_flat_map,
+    ("all", 3): _all_of_two,
+    ("exists", 3): _exists_of_two,
+    ("exists_one", 3): _exists_one_of_two,
+    ("existsOne", 3): _exists_one_of_two,
+    ("transformList", 3): _transform_list,
+    ("transformList", 4): _transform_list,
+    ("transformMap", 3): _transform_map,
+    ("transformMap", 4): _transform_map,
+    ("transformMapEntry", 3): _transform_map_entry,
+    ("transformMapEntry", 4): _transform_map_entry,
 }
 """By name and number of arguments."""

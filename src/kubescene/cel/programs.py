@@ -5,14 +5,17 @@ from dataclasses import fields
 from typing import Any
 
 from kubescene.cel.checking import Checker
-from kubescene.cel.costs import Meter
+from kubescene.cel.costs import CostMeter
+from kubescene.cel.errors import CompileError
+from kubescene.cel.estimates import Estimator
 from kubescene.cel.extensions import EXTENSIONS
-from kubescene.cel.functions import together
+from kubescene.cel.functions import Function, together
 from kubescene.cel.kubernetes import KUBERNETES
-from kubescene.cel.nodes import Element, Index, Literal, Name, Node, Scope
+from kubescene.cel.nodes import Element, IndexAccess, Literal, Name, Scope, SyntaxNode
 from kubescene.cel.parsing import parse
+from kubescene.cel.sizes import SizeAt
 from kubescene.cel.standard import STANDARD
-from kubescene.cel.types import TYPE_NAMES, Type
+from kubescene.cel.types import DYN, TYPE_NAMES, Type
 from kubescene.cel.values import TypeValue, Value
 
 DEFAULT_COST = 1_000_000
@@ -31,7 +34,7 @@ class Program:
 
     __slots__ = ("names", "result", "root", "source")
 
-    def __init__(self, source: str, root: Node, result: Type, names: frozenset[str]) -> None:
+    def __init__(self, source: str, root: SyntaxNode, result: Type, names: frozenset[str]) -> None:
         self.source = source
         self.result = result
         self.names = names
@@ -39,8 +42,12 @@ class Program:
 
     def evaluate(self, names: Mapping[str, Value], cost: int = DEFAULT_COST) -> Value:
         """The value of the expression; raises `EvaluationError` if it has none."""
-        meter = Meter(cost)
-        return self.root.evaluate(Scope(names, meter, Scope(_TYPES, meter)))
+        return self.root.evaluate(self.scope(names, cost))
+
+    def scope(self, names: Mapping[str, Value], cost: int = DEFAULT_COST) -> Scope:
+        """What its parts are evaluated with."""
+        meter = CostMeter(cost)
+        return Scope(names, meter, Scope(_TYPES, meter))
 
     def __copy__(self) -> "Program":
         return self
@@ -52,28 +59,59 @@ class Program:
         return f"<Program {self.source}>"
 
 
-def compile_expression(source: str, names: Mapping[str, Type]) -> Program:
-    """Check an expression that may use these names; raises `CompileError`."""
+def compile_expression(source: str, names: Mapping[str, Type], *, may_mix: bool = True) -> Program:
+    """Check an expression that may use these names; raises `CompileError`.
+
+    Kubernetes does not let lists and maps mix types (``may_mix``), which it looks at last.
+    """
     root = parse(source, _FUNCTIONS, _METHODS)
     checker = Checker(source, _FUNCTIONS, _METHODS, names)
     result = checker.type_of(root, names)
+    if not may_mix:
+        Checker(source, _FUNCTIONS, _METHODS, names, may_mix=False).type_of(root, names)
     return Program(source, root, result, frozenset(checker.used.intersection(names)))
+
+
+def syntax_error(source: str) -> CompileError | None:
+    """Why a text is no expression at all, whatever the names and functions in it may be."""
+    try:
+        parse(source, _ANYTHING, _ANYTHING)
+    except CompileError as error:
+        return error if error.problem.startswith("Syntax error") else None
+    return None
+
+
+class _Anything(dict[str, Function]):
+    """A function of every name."""
+
+    def get(self, name: str, default: Any = None) -> Function:
+        return _SOME_FUNCTION
+
+
+_SOME_FUNCTION = Function(len, DYN, tuple((DYN,) * count for count in range(32)))
+_ANYTHING = _Anything()
+
+
+def worst_cost(program: Program, names: Mapping[str, Type], size_at: SizeAt) -> int:
+    """What evaluating it could cost at most, see `estimates`."""
+    checker = Checker(program.source, _FUNCTIONS, _METHODS, names)
+    return Estimator(checker, size_at).guess(program.root, names).cost
 
 
 def keys_of(program: Program, name: str) -> Iterator[tuple[int, str]]:
     """The texts by which ``name`` is indexed (``name["key"]``), each with its place."""
     for node in parts_of(program.root):
-        if isinstance(node, Index) and isinstance(node.operand, Name):
+        if isinstance(node, IndexAccess) and isinstance(node.operand, Name):
             key = node.key
             if node.operand.name == name and isinstance(key, Literal) and type(key.value) is str:
                 yield key.offset, key.value
 
 
-def parts_of(part: object) -> Iterator[Node]:
+def parts_of(part: object) -> Iterator[SyntaxNode]:
     """An expression and everything in it."""
-    if isinstance(part, Node):
+    if isinstance(part, SyntaxNode):
         yield part
-    if isinstance(part, Node | Element):
+    if isinstance(part, SyntaxNode | Element):
         for each in fields(part):
             yield from parts_of(getattr(part, each.name))
     elif isinstance(part, tuple):

@@ -40,7 +40,7 @@ from kubescene.cel.values import (
     is_number,
     type_name,
 )
-from kubescene.clock.durations import parse_signed_duration
+from kubescene.durations import parse_signed_duration
 
 STANDARD = Library()
 

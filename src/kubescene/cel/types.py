@@ -88,6 +88,11 @@ def fits(left: Type, right: Type) -> bool:
     return all(map(fits, left.parts, right.parts))
 
 
+def alike(left: Type, right: Type) -> bool:
+    """Whether values of both types may be elements of one list where types must not mix."""
+    return left.name == right.name and all(map(fits, left.parts, right.parts))
+
+
 def joined(types: list[Type]) -> Type:
     """The one type of several values, if they have one."""
     if not types:

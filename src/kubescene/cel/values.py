@@ -5,7 +5,7 @@ their Python counterparts. Values are never changed. What has no counterpart is 
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_network
 from typing import Any, TypeAlias
@@ -63,6 +63,37 @@ class Optional:
 
 
 NONE = Optional()
+
+
+class TypedMap(Mapping[Any, Value]):
+    """A map with bools among its keys: true and 1, one key to a dict, are two.
+
+    ``entries`` have keys that say of each whether it is a bool.
+    """
+
+    __slots__ = ("_entries",)
+
+    def __init__(self, entries: Mapping[tuple[bool, Any], Value]) -> None:
+        self._entries = entries
+
+    def __getitem__(self, key: Any) -> Value:
+        return self._entries[type(key) is bool, key]
+
+    def __iter__(self) -> Iterator[Any]:
+        return (key for _, key in self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __repr__(self) -> str:
+        return f"TypedMap({self._entries!r})"
+
+
+def has_key(mapping: Mapping[Any, Value], key: Value) -> bool:
+    """Whether a map has a key; in maps that are no `TypedMap` no key is a bool."""
+    if type(key) is bool and not isinstance(mapping, TypedMap):
+        return False
+    return isinstance(key, str | int | float) and key in mapping
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +198,7 @@ def equal(left: Value, right: Value) -> bool:
 def _equal_maps(left: Mapping[Any, Value], right: Mapping[Any, Value]) -> bool:
     if len(left) != len(right):
         return False
-    return all(key in right and equal(value, right[key]) for key, value in left.items())
+    return all(has_key(right, key) and equal(value, right[key]) for key, value in left.items())
 
 
 def size_of(value: Value) -> int:

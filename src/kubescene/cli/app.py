@@ -2,7 +2,7 @@
 
 import os
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -21,6 +21,7 @@ from kubescene.cli.run.command import run
 from kubescene.cli.runs import runs
 from kubescene.cli.schema import schema
 from kubescene.cli.serve import serve
+from kubescene.cli.terminals import write_what_can_be_written
 from kubescene.cli.traffic.command import traffic
 from kubescene.cli.validate.command import validate
 from kubescene.errors import KubesceneError, RecorderError
@@ -82,12 +83,32 @@ def replace_closed_streams() -> None:
             setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115  (until the process ends)
 
 
+NUMBERS = {
+    "int": "whole number",
+    "int range": "whole number",
+    "float": "number",
+    "float range": "number",
+}
+"""What Typer calls them in help and complaints, and what people do."""
+
+
+def name_numbers(command: Any) -> None:
+    """Let a command and those below it speak of numbers in words."""
+    for parameter in command.params:
+        parameter.type.name = NUMBERS.get(parameter.type.name, parameter.type.name)
+    for below in getattr(command, "commands", {}).values():
+        name_numbers(below)
+
+
 def main() -> None:
-    """The entry point: errors that Kubescene raises on purpose become one line and a code."""
+    """The command line: errors that Kubescene raises on purpose become one line and a code."""
     replace_closed_streams()
+    write_what_can_be_written()
     take_charge()
     try:
-        app()
+        commands = typer.main.get_command(app)
+        name_numbers(commands)
+        commands()
     except KubesceneError as error:
         from kubescene.cli.files import complain  # the path of those who need it
 

@@ -43,7 +43,7 @@ def check(
 
     Example: kubescene autoscaler check "python examples/autoscaler-plugin/per_request.py"
     """
-    from kubescene.autoscalers.process.checking import check
+    from kubescene.autoscalers.process.conformance import check
 
     yaml = object.read_text(encoding="utf-8") if object is not None else ""
     checks = check(command, yaml, start_s=start_s, call_s=call_s)
@@ -62,7 +62,7 @@ def serve(
     Example: kubescene autoscaler serve kubescene.autoscalers.horizontal:HorizontalPlugin
     """
     from kubescene.autoscalers import serve
-    from kubescene.autoscalers.loading import load_autoscaler
+    from kubescene.autoscalers.references import load_autoscaler
     from kubescene.cli.components import look_here
 
     look_here([reference])

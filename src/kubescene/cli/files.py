@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kubescene.api.kinds import SCENARIO
+from kubescene.api.text.positions import Places
 from kubescene.errors import ScenarioError
 from kubescene.scenario.reading.files import (
     MAX_FILE_BYTES,
@@ -17,7 +18,6 @@ from kubescene.scenario.reading.files import (
     read_file,
 )
 from kubescene.scenario.reading.object_files import ScenarioFolder
-from kubescene.scenario.reading.positions import Places
 from kubescene.types import JsonObject
 
 STDIN = "-"

@@ -21,7 +21,7 @@ def kubeconfig(
     # YAML and clients are imported only when they are needed.
     import yaml
 
-    from kubescene.client.http.served_kubeconfigs import make_kubeconfig
+    from kubescene.client.http.kubeconfigs import make_kubeconfig
 
     document = make_kubeconfig(server, as_user=as_user, namespace=namespace)
     typer.echo(yaml.safe_dump(document, sort_keys=False), nl=False)

@@ -24,7 +24,7 @@ DATA_DIR = "KUBESCENE_DATA_DIR"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Origin:
+class RunOrigin:
     """One run: exactly one of ``run`` and ``server`` is given."""
 
     run: Path | None = None
@@ -37,7 +37,7 @@ class Origin:
         return f"{self.server}#{self.scenario}" if self.scenario else self.server
 
 
-def origin_of(run: str | None, server: str | None = None, scenario: str = "") -> Origin:
+def origin_of(run: str | None, server: str | None = None, scenario: str = "") -> RunOrigin:
     """What a command line names; `ConfigurationError` unless it is one run."""
     if run is not None and run.startswith(SCHEMES):
         if server is not None:
@@ -49,7 +49,7 @@ def origin_of(run: str | None, server: str | None = None, scenario: str = "") ->
     if run is not None and scenario:
         raise ConfigurationError("--scenario goes with --server: a run directory holds one run")
     path = None if run is None else directory_named(run)
-    return Origin(run=path, server=server or "", scenario=scenario)
+    return RunOrigin(run=path, server=server or "", scenario=scenario)
 
 
 def directory_named(run: str) -> Path:
@@ -74,7 +74,7 @@ def catalogued(run: str) -> "tuple[Runs, str] | None":
 
 
 @contextmanager
-def opened(origin: Origin) -> Iterator[RunSource]:
+def opened(origin: RunOrigin) -> Iterator[RunSource]:
     """The run; what is wrong with it is said on standard error."""
     if origin.run is not None:
         source = open_run(origin.run)
@@ -90,7 +90,7 @@ def opened(origin: Origin) -> Iterator[RunSource]:
 
 
 @contextmanager
-def directory_of(origin: Origin) -> Iterator[Path]:
+def directory_of(origin: RunOrigin) -> Iterator[Path]:
     """The run as a directory, which is there as long as it is needed."""
     if origin.run is not None:
         yield origin.run

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from kubescene.apiserver.server import Server
     from kubescene.apiserver.traffic.pages import TrafficPages
     from kubescene.clock.clocks import PacedClock
-    from kubescene.cluster import Cluster, ClusterOptions
+    from kubescene.cluster import ClusterOptions, ClusterWorld
     from kubescene.scenario.phases import ResultsStrategy
 
 FASTEST = 100_000
@@ -136,16 +136,23 @@ def serve(
     server.stage.waiters = waiters
     typer.echo(f"Serving on {server.url}")
     typer.echo(f"Connect with: kubescene kubeconfig --server {server.url} > kubescene.yaml")
+    typer.echo(kept(data_dir))
     server.run()
 
 
-def cluster_with(asked: "ClusterOptions", controllers: Sequence[str], clock: str) -> "Cluster":
+def kept(data_dir: Path | None) -> str:
+    """What is left when the server has ended."""
+    runs = "" if data_dir is None else f"; runs are kept in {data_dir}"
+    return f"The world and its Scenarios are in memory, and gone when it ends{runs}"
+
+
+def cluster_with(asked: "ClusterOptions", controllers: Sequence[str], clock: str) -> "ClusterWorld":
     """The world that is served; what a server itself notes is on the machine's clock."""
     from kubescene.cli.components import registered
     from kubescene.clock import WallClock
-    from kubescene.cluster import Cluster
+    from kubescene.cluster import ClusterWorld
 
-    return Cluster(
+    return ClusterWorld(
         asked,
         controllers=registered(asked, controllers),
         clock=clock_named(clock),
@@ -153,7 +160,7 @@ def cluster_with(asked: "ClusterOptions", controllers: Sequence[str], clock: str
     )
 
 
-def listening(cluster: "Cluster", host: str, port: int, **more: Any) -> "Server":
+def listening(cluster: "ClusterWorld", host: str, port: int, **more: Any) -> "Server":
     """A server at an address; raises `ConfigurationError` if that cannot be had."""
     from kubescene.apiserver.server import Server
 
@@ -169,7 +176,7 @@ def check_traffic(pages: "TrafficPages") -> None:
     """Refuse a store or an autoscaler that cannot be used before anybody asks for it."""
     if pages.store_file is None and not pages.autoscalers and not pages.commands:
         return
-    from kubescene.autoscalers.loading import load_autoscaler
+    from kubescene.autoscalers.references import load_autoscaler
 
     if pages.autoscalers and "" not in sys.path:
         sys.path.insert(0, "")  # as with python -m: it may lie in the current directory

@@ -1,8 +1,50 @@
-"""Output as plain text: the width of a terminal, and tables that do not care for it."""
+"""Output as plain text: what a stream can show, the width of a terminal, and tables without it."""
 
+import codecs
+import io
 import sys
 from collections.abc import Sequence
 from shutil import get_terminal_size
+
+SIMPLER = "kubescene.simpler"
+_SIMPLER = {
+    **dict.fromkeys("█▇▆▅▄▃▂▁", "#"),
+    "░": ".",
+    "─": "-",
+    "│": "|",
+    "└": "+",
+    "→": "->",
+    "±": "+-",
+    "…": "...",
+    "×": "x",
+    "•": "*",
+    "✅": "ok:",
+}
+"""What stands for the characters that Kubescene draws with, where they cannot be written."""
+
+
+def write_what_can_be_written() -> None:
+    """Let standard streams that know fewer characters (ASCII, a Windows code page) have simpler
+    ones, instead of an error. Characters of others are written by their number.
+    """
+    codecs.register_error(SIMPLER, simpler)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors=SIMPLER)
+
+
+def simpler(error: UnicodeError) -> tuple[str | bytes, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    kept = error.object[error.start : error.end]
+    if any(each not in _SIMPLER for each in kept):
+        kept = kept[:1]
+        if kept not in _SIMPLER:
+            one = UnicodeEncodeError(
+                error.encoding, error.object, error.start, error.start + 1, error.reason
+            )
+            return codecs.backslashreplace_errors(one)
+    return "".join(map(_SIMPLER.__getitem__, kept)), error.start + len(kept)
 
 
 def terminal_width() -> int | None:

@@ -15,7 +15,7 @@ from kubescene.api.patching.patches import PatchType, diff_merge_patch
 from kubescene.api.records import Record
 from kubescene.api.records.changes import Change
 from kubescene.api.scheme import ResourceType
-from kubescene.api.selectors import parse_fields, parse_labels
+from kubescene.api.selectors import LabelSelector, from_labels, parse_fields, parse_labels
 from kubescene.errors import NotFoundError
 from kubescene.registry import Registry
 from kubescene.registry.writes import DEFAULT_NAMESPACE, resolve_namespace
@@ -95,13 +95,22 @@ class Verbs:
         )
 
     def list(
-        self, kind: str, namespace: str = "", *, labels: str = "", fields: str = ""
+        self,
+        kind: str,
+        namespace: str = "",
+        *,
+        labels: str | Mapping[str, str] = "",
+        fields: str = "",
     ) -> Objects:
-        """All objects, of one namespace if named, that match the selectors."""
+        """All objects, of one namespace if named, that match the selectors.
+
+        ``labels`` are a selector as kubectl has it, ``"app=web,tier!=cache"``, or those that an
+        object must have: ``{"app": "web"}``.
+        """
         resource_type = self._type(kind)
         records = self.registry.store.list(resource_type.group_resource, namespace)
         if labels:
-            selector = parse_labels(labels)
+            selector = label_selector(labels)
             records = [record for record in records if selector.matches(record.labels)]
         found = [self._fresh(record) for record in records]
         if fields:
@@ -198,6 +207,13 @@ class Verbs:
     def _fresh(self, record: Record) -> JsonObject:
         """An object of the caller's own: changing it changes nothing in the world."""
         return record.decode()
+
+
+def label_selector(labels: str | Mapping[str, str]) -> LabelSelector:
+    """What is meant by text, or by the labels that an object must have."""
+    if isinstance(labels, str):
+        return parse_labels(labels)
+    return from_labels(labels)
 
 
 class ObjectWatch:

@@ -5,7 +5,12 @@ identity receives a named stream of `Streams` or an `Identities`. Imports nothin
 """
 
 from kubescene.clock.clocks import Clock, LentClock, ScaledClock, VirtualClock, WallClock
-from kubescene.clock.durations import (
+from kubescene.clock.event_queue import EventQueue, EventSource, Scheduled
+from kubescene.clock.randomness import Identities, Stream, Streams
+from kubescene.clock.steps import ScenarioStep
+from kubescene.clock.stopwatches import Span, Stopwatch
+from kubescene.clock.timestamps import LAST_INSTANT, format_micro_time, format_time, parse_time
+from kubescene.durations import (
     MICROSECOND,
     MILLISECOND,
     MINUTE,
@@ -14,11 +19,6 @@ from kubescene.clock.durations import (
     go_seconds,
     parse_duration,
 )
-from kubescene.clock.event_queue import EventQueue, EventSource, Scheduled
-from kubescene.clock.randomness import Identities, Stream, Streams
-from kubescene.clock.steps import ScenarioStep
-from kubescene.clock.stopwatches import Span, Stopwatch
-from kubescene.clock.timestamps import LAST_INSTANT, format_micro_time, format_time, parse_time
 
 __all__ = [
     "LAST_INSTANT",

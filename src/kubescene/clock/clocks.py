@@ -13,8 +13,8 @@ copied: the copy of a virtual clock stands where the original stood, the others 
 import time
 from typing import Protocol
 
-from kubescene.clock.durations import SECOND
 from kubescene.clock.timestamps import parse_time
+from kubescene.durations import SECOND
 
 DEFAULT_START = parse_time("2026-01-01T00:00:00Z")
 """Where virtual time begins unless a scenario says otherwise."""

@@ -8,7 +8,7 @@ import re
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 
-from kubescene.clock.durations import MICROSECOND, SECOND
+from kubescene.durations import MICROSECOND, SECOND
 
 _TIME = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?([Zz]|[+-]\d\d:\d\d)",

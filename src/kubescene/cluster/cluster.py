@@ -1,38 +1,41 @@
-"""Where a world is put together: clock, store, registry, controllers and scheduler.
+"""A simulated cluster as people use it: put together here, and moved by nobody but them.
 
-Controllers run only when somebody turns the crank: `settle` here, the scenario engine elsewhere.
+What a scenario engine or a server needs of it beyond that is in `kubescene.cluster.world`.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
+from datetime import timedelta
 from functools import partial
-from itertools import islice
-from typing import Any, Self
+from math import isfinite
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
 
-from kubescene.actors import ENGINE, Actor, Role
+from kubescene.actors import ENGINE, Actor
 from kubescene.api.builtin import builtin_scheme
 from kubescene.api.copies import own_copy
-from kubescene.api.gates import OpenGate, WriteGate
 from kubescene.api.kinds import SCENARIO
 from kubescene.api.objects import Node, Pod
-from kubescene.api.records import Record
-from kubescene.api.scheme import ResourceType
+from kubescene.api.scheme import GroupResource, ResourceType
 from kubescene.client import DirectClient
 from kubescene.client.verbs import Verbs
 from kubescene.clock import (
     LAST_INSTANT,
+    MICROSECOND,
+    SECOND,
     Clock,
     EventQueue,
     Identities,
     LentClock,
     Streams,
     VirtualClock,
+    format_duration,
     format_micro_time,
+    format_time,
     parse_duration,
 )
 from kubescene.clock.clocks import PacedClock
-from kubescene.cluster.lending import Lending
 from kubescene.cluster.manager import ControllerManager
 from kubescene.cluster.options import (
     SCHEDULER,
@@ -40,7 +43,7 @@ from kubescene.cluster.options import (
     builtin_controllers,
     use_options,
 )
-from kubescene.control import Alarm, ControllerContext, Crank, Slot
+from kubescene.control import Crank
 from kubescene.control.patience import DEFAULT_MAX_ROUNDS
 from kubescene.controllers.registrations import ControllerRegistrations
 from kubescene.errors import BadRequestError, ConfigurationError, InternalError
@@ -49,8 +52,7 @@ from kubescene.lane import Lane
 from kubescene.registry import EmbeddedRegistry, Registry, exports
 from kubescene.registry.admission.chain import AdmissionChain
 from kubescene.registry.admission.plugins import default_chain
-from kubescene.registry.bootstrap import SCENARIOS, bootstrap, survives_wipe
-from kubescene.registry.custom_resources import DEFINITIONS
+from kubescene.registry.bootstrap import bootstrap
 from kubescene.remedies import Remedies, find_remedies
 from kubescene.scheduler import kube_scheduler
 from kubescene.scheduler.configuration.sources import SchedulerSource
@@ -58,6 +60,10 @@ from kubescene.scheduler.configuration.sources import scheduler_options as sched
 from kubescene.shortcuts import PLAIN
 from kubescene.store import Store
 
+if TYPE_CHECKING:
+    from kubescene.runs.recording import Recording
+
+NODES, PODS = GroupResource("", "nodes"), GroupResource("", "pods")
 TRIES_AT_ONCE = 3
 USER = Actor("user")
 
@@ -76,13 +82,16 @@ SCENARIO_TYPE = ResourceType(
 class Cluster(Verbs):
     """One simulated cluster, on a virtual clock unless another is given.
 
-    `create`, `update`, `apply`, `get`, `list`, `watch`, `patch`, `scale`, `evict` and `delete` are
-    those of `kubescene.client.verbs.Verbs` and speak as the user ``user``::
+    Nothing happens in it until `settle` or `advance` is called. What is written is written as the
+    user ``user``::
 
         cluster = kubescene.Cluster()
         cluster.create(make_node("n1").cpu("4").memory("8Gi"))
         cluster.create(make_pod("a").cpu("2"))
         assert cluster.settle().pod("a").node == "n1"
+
+    With ``recorded=True`` it keeps an account of what happens, for `tables`, `measures`, `explain`
+    and `report`: each `settle` or `advance` is a step of it.
     """
 
     def __init__(
@@ -96,6 +105,7 @@ class Cluster(Verbs):
         scheduler: SchedulerSource | None = None,
         store: Store | None = None,
         plain: bool = False,
+        recorded: bool = False,
     ) -> None:
         """``plain`` leaves out everything that is only faster (`kubescene.shortcuts`).
 
@@ -126,12 +136,13 @@ class Cluster(Verbs):
             streams=self.streams,
             scheme=self.scheme,
             instruments=self.instruments,
+            shortcuts=self.options.shortcuts,
         )
         self.manager.writes_events = options.events
-        self.crank = Crank(self.event_queue, self.count_objects)
+        self.crank = Crank(self.event_queue, self._count_objects)
         self._lane = self._make_lane()
-        self.lending = Lending(self)
         self._furnish()
+        self._recording = recording_of(self) if recorded else None
 
     def _make_registry(self, server_clock: Clock | None) -> Registry:
         shortcuts = self.options.shortcuts
@@ -156,128 +167,85 @@ class Cluster(Verbs):
 
     def _define(self) -> None:
         """The kinds that the controllers bring along."""
-        for definition in self.registrations.definitions:
+        for definition in self.manager.registrations.definitions:
             self.registry.create(ENGINE, own_copy(definition))
-
-    @property
-    def lane(self) -> Lane | None:
-        """Where like pods pass, if this world has such a way (`kubescene.lane`)."""
-        return self._lane if self.options.shortcuts.lane else None
-
-    @property
-    def creates_alike(self) -> Callable[..., int] | None:
-        """How pods of one template are created many at a time, if this world has such a way."""
-        lane = self._lane if self.options.shortcuts.bunches else None
-        return None if lane is None else lane.create
 
     def _make_lane(self) -> Lane | None:
         registry = self.registry
         assert isinstance(registry, EmbeddedRegistry)
         return Lane(registry, self.instruments, self.clock)
 
-    # -- what the scenario engine and the server need of a world -----------------------------
-
-    @property
-    def revision(self) -> int:
-        """The revision of the newest accepted write."""
-        return self.store.revision
-
     def observe(self, *instruments: Instrument) -> None:
         """Attach instruments, at any time; ``cluster.instruments.detach`` lets them go."""
         self.instruments.attach(*instruments)
-
-    def guard(self, gate: WriteGate) -> None:
-        """From now on this gate has the last word before every write."""
-        self.registry.gate = gate
 
     def client(self, actor: Actor) -> DirectClient:
         """A client that writes in this actor's name."""
         return DirectClient(self.registry, actor)
 
-    def context(self, actor: Actor) -> ControllerContext:
-        """What a controller needs to run in this world, for those who turn it by hand."""
-        return self.manager.context(self.client(actor), Slot(actor.name))
-
-    @property
-    def registrations(self) -> ControllerRegistrations:
-        """Which controllers there are, in settle order."""
-        return self.manager.registrations
-
-    @property
-    def own_options(self) -> ClusterOptions:
-        """The settings of this world, also while a scenario has borrowed it and brought its own."""
-        return self.lending.owners_options
-
-    @property
-    def alarm(self) -> Alarm:
-        """Rings when a controller has work."""
-        return self.manager.alarm
-
-    @property
-    def slots(self) -> list[Slot]:
-        """The controllers that run, in the order of their turns."""
-        return self.manager.slots
-
-    def start(self, names: Sequence[str], role: Role) -> Sequence[Slot]:
-        """Make controllers anew, with fresh state, and let them see what exists."""
-        return self.manager.start(names, role)
-
-    def stop(self) -> None:
-        """Let all controllers go: their watches end, and what they had planned is forgotten."""
-        self.manager.stop()
-
-    @property
-    def scheduler_is_configurable(self) -> bool:
-        """Whether the scheduler is the built-in one."""
-        known = self.registrations.find(SCHEDULER)
-        return isinstance(known, partial) and known.func is kube_scheduler
-
     def configure_scheduler(self, scheduler: SchedulerSource) -> None:
         """From now on the scheduler is made with other options; one that runs is made anew.
 
         Pods that it had decided about but not bound are decided about again. Nothing changes if
-        these options cannot be used. A world that a scenario has borrowed changes when it is back.
+        these options cannot be used.
         """
-        if not self.scheduler_is_configurable:
-            raise ConfigurationError(
-                f"the {SCHEDULER} of this world was registered by somebody else: configure it there"
-            )
-        before = self.lending.owners_options
-        options = replace(before, scheduler=scheduler_from(scheduler, before.scheduler))
-        if self.lending.is_lent:
-            Cluster(scheduler=options.scheduler).start((SCHEDULER,), Role.PRESIMULATION)
-            self.lending.owners_options = options
-            return
-        self.use(options)
+        self._check_scheduler()
+        before = self.options
+        self._use(replace(before, scheduler=scheduler_from(scheduler, before.scheduler)))
         try:
             self.manager.restart(SCHEDULER)
         except Exception:
-            self.use(before)
+            self._use(before)
             raise
-        self.lending.owners_options = options
+
+    def _check_scheduler(self) -> None:
+        if not self._has_builtin_scheduler():
+            raise ConfigurationError(
+                f"the {SCHEDULER} of this world was registered by somebody else: configure it there"
+            )
+
+    def _has_builtin_scheduler(self) -> bool:
+        known = self.manager.registrations.find(SCHEDULER)
+        return isinstance(known, partial) and known.func is kube_scheduler
 
     # -- letting things happen ---------------------------------------------------------------
 
     def settle(self, max_rounds: int = DEFAULT_MAX_ROUNDS) -> Self:
         """Run every controller until none has anything to do; time stands still."""
-        if not self.slots:
-            self.start(tuple(self.registrations), Role.PRESIMULATION)
-        for slot in self.slots:
-            slot.begin_step()
-        self.crank.settle(self.slots, max_rounds)
+        self._settle(max_rounds)
+        self._end_step()
         return self
 
-    def advance(self, duration: str | int, max_rounds: int = DEFAULT_MAX_ROUNDS) -> Self:
-        """Let time pass, as ``"5m"`` or in nanoseconds; controllers act when something is due."""
-        self.settle(max_rounds)
-        for _ in self.advancing(duration, self.crank, max_rounds):
+    def advance(
+        self, duration: str | timedelta | float, max_rounds: int = DEFAULT_MAX_ROUNDS
+    ) -> Self:
+        """Let time pass: ``"5m"``, a ``timedelta``, or seconds such as ``0.5``.
+
+        Controllers act when something is due. A whole number is refused, since it might be seconds
+        or nanoseconds: write ``"5s"`` or ``5.0``.
+        """
+        length = as_duration(duration)
+        if self._recording is not None:
+            self._recording.advanced(length)
+        self._settle(max_rounds)
+        for _ in self._advancing(length, self.crank, max_rounds):
             pass
+        self._end_step()
         return self
 
-    def advancing(
-        self, duration: str | int, crank: Crank, max_rounds: int = DEFAULT_MAX_ROUNDS
-    ) -> Iterator[None]:
-        """The same moment by moment, for a server that has other things to do in between."""
+    def _settle(self, max_rounds: int) -> None:
+        manager = self.manager
+        if not manager.slots:
+            manager.start(tuple(manager.registrations))
+        for slot in manager.slots:
+            slot.begin_step()
+        self.crank.settle(manager.slots, max_rounds)
+
+    def _end_step(self) -> None:
+        if self._recording is not None:
+            self._recording.end_step()
+
+    def _advancing(self, duration: int, crank: Crank, max_rounds: int) -> Iterator[None]:
         deadline = self._deadline(duration)
         yield from self._settling(crank, max_rounds)
         while (due := self.event_queue.peek()) is not None and due <= deadline:
@@ -293,9 +261,9 @@ class Cluster(Verbs):
         """
         patience = crank.patience(max_rounds)
         for _ in range(TRIES_AT_ONCE):
-            while crank.round(self.slots, patience):
+            while crank.round(self.manager.slots, patience):
                 yield
-            if not (failed := crank.release(self.slots)):
+            if not (failed := crank.release(self.manager.slots)):
                 return
         now = format_micro_time(self.clock.now())
         raise InternalError(
@@ -303,10 +271,11 @@ class Cluster(Verbs):
             "the server's log says why"
         )
 
-    def _deadline(self, duration: str | int) -> int:
-        deadline = self.clock.now() + as_duration(duration)
+    def _deadline(self, duration: int) -> int:
+        deadline = self.clock.now() + duration
         if not self.clock.now() <= deadline <= LAST_INSTANT:
-            raise BadRequestError(f"{duration} from now is in the past, or beyond the year 9999")
+            told = format_duration(duration)
+            raise BadRequestError(f"{told} from now is in the past, or beyond the year 9999")
         return deadline
 
     def _move_time(self, instant: int) -> None:
@@ -345,70 +314,82 @@ class Cluster(Verbs):
 
     def reset(self) -> None:
         """Back to an empty cluster: objects, controllers, settings, time and names."""
-        self.stop()
-        self.guard(OpenGate())
-        self.lending.forget()
+        self.manager.stop()
         self.clock.reset(self._begins_at if isinstance(self.clock, VirtualClock) else None)
         self.streams.reset(self.options.seed)
         self.manager.stamps.reset()
         exports.reset(self.registry)
         self._define()
+        if self._recording is not None:
+            self._recording = self._recording.anew(self)
 
-    # -- beginning anew ------------------------------------------------------------------------
-
-    def clear(self, most: int) -> bool:
-        """Let all controllers go and take at most so many objects away; whether more are left."""
-        self.stop()
-        self.lending.touch()
-        taken = list(islice(self._left_over(), most))
-        self._take_away(taken)
-        return len(taken) == most
-
-    def begin_anew(self) -> None:
-        """A fresh world for a new scenario: nobody, nothing, time and names from the start."""
-        self.stop()
-        self.wipe()
-        self.lending.begin()
-        self.streams.reset(self.options.seed)
-        self.manager.stamps.reset()
-        self.registry.identities.reset(self.options.seed, kept=(SCENARIO.kind,))
-
-    def take_back(self) -> None:
-        """Let the controllers go; time goes on from now at the world's own pace and settings."""
-        self.stop()
-        self.lending.take_back()
-
-    def use(self, options: ClusterOptions) -> None:
+    def _use(self, options: ClusterOptions) -> None:
         """Controllers that are made from now on have these settings."""
         self.options = options
         self.manager.writes_events = options.events
-        use_options(self.registrations, options)
+        use_options(self.manager.registrations, options)
 
-    def wipe(self) -> None:
-        """Remove everything except what the API server itself owns or a user marked to keep."""
-        self._take_away(self._left_over())
-
-    def _take_away(self, records: Iterable[Record]) -> None:
-        for record in records:
-            self.store.remove(record.resource, record.namespace, record.name)
-            if record.resource == DEFINITIONS:
-                self.registry.custom.uninstall(record.name)
-
-    def _left_over(self) -> Iterator[Record]:
-        """What a new scenario takes away, in order of creation."""
-        store = self.store
-        for resource in store.resources():
-            records = store.in_order_of_creation(resource)
-            # Scenarios stay in any case, and are not decoded to see that: one may be large.
-            for record in () if resource == SCENARIOS else records:
-                is_made = self.lending.is_of_scenario(record.uid)
-                if not survives_wipe(resource, store.decoded(record), of_a_scenario=is_made):
-                    yield record
-
-    def count_objects(self) -> int:
+    def _count_objects(self) -> int:
         return sum(self.store.count(resource) for resource in self.store.resources())
 
+    # -- what came of it -----------------------------------------------------------------------
 
-def as_duration(duration: str | int) -> int:
-    """Nanoseconds; text is a Go duration such as ``90s`` or ``1h30m``."""
-    return parse_duration(duration) if isinstance(duration, str) else duration
+    @property
+    def tables(self) -> Mapping[str, Any]:
+        """What happened so far as tables: pods, nodes, steps, attempts, measures, by name."""
+        return self.recording.tables
+
+    @property
+    def measures(self) -> dict[str, int | float]:
+        """The numbers that it comes down to so far, by name."""
+        return self.recording.measures
+
+    def explain(self, pod: str) -> Sequence[Any]:
+        """The attempts at ``NAMESPACE/NAME`` (or a name in ``default``), node by node."""
+        return self.recording.explain(pod)
+
+    def report(self, path: str | Path) -> Path:
+        """Write what happened so far as one page that can be passed around."""
+        return self.recording.report(path)
+
+    @property
+    def recording(self) -> "Recording":
+        """The account of what happened, of which `tables` and the others are made."""
+        if self._recording is None:
+            raise ConfigurationError(
+                "this cluster keeps no account of what happens: make it with "
+                "kubescene.Cluster(recorded=True)"
+            )
+        return self._recording
+
+    def __repr__(self) -> str:
+        pods = self.store.list(PODS)
+        waiting = sum(not pod.node for pod in pods)
+        told = f"{self.store.count(NODES)} nodes, {len(pods)} pods, {waiting} without a node"
+        return f"<{type(self).__name__} at {format_time(self.clock.now())}: {told}>"
+
+    def _repr_html_(self) -> str:
+        from kubescene.results.notebooks import cluster_html
+
+        return cluster_html(self)
+
+
+def recording_of(cluster: Cluster) -> "Recording":
+    """The account of what happens from now on."""
+    from kubescene.runs.recording import Recording
+
+    return Recording(cluster)
+
+
+def as_duration(duration: str | timedelta | float) -> int:
+    """Nanoseconds. Text is a Go duration such as ``90s`` or ``1h30m``, a float are seconds."""
+    if isinstance(duration, timedelta):
+        return (duration // timedelta(microseconds=1)) * MICROSECOND
+    if isinstance(duration, float) and isfinite(duration):
+        return round(duration * SECOND)
+    if isinstance(duration, str):
+        return parse_duration(duration)
+    told = f"{duration!r} is no duration"
+    if isinstance(duration, int) and not isinstance(duration, bool):
+        told += f': seconds are "{duration}s", {duration}.0 or timedelta(seconds={duration})'
+    raise TypeError(told)

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-from kubescene.actors import Role
 from kubescene.api.records.changes import Change
 from kubescene.api.scheme import Scheme
 from kubescene.client import DirectClient
@@ -12,6 +11,7 @@ from kubescene.controllers.registrations import ControllerRegistrations
 from kubescene.instruments import Instruments
 from kubescene.recording import SILENT, EventRecorder, EventStamps, Recorder
 from kubescene.registry import Registry
+from kubescene.shortcuts import ALL, Shortcuts
 
 
 class ControllerManager:
@@ -27,6 +27,7 @@ class ControllerManager:
         streams: Streams,
         scheme: Scheme,
         instruments: Instruments,
+        shortcuts: Shortcuts = ALL,
     ) -> None:
         self.registrations = registrations
         self.slots: list[Slot] = []
@@ -39,14 +40,15 @@ class ControllerManager:
         self._streams = streams
         self._scheme = scheme
         self._instruments = instruments
+        self._shortcuts = shortcuts
         self._clients: dict[str, DirectClient] = {}
         self._recorders: dict[str, Recorder] = {}
 
-    def start(self, names: Sequence[str], role: Role) -> list[Slot]:
+    def start(self, names: Sequence[str]) -> list[Slot]:
         """Make controllers with fresh state, and let them see what exists."""
         started = []
         for name in names:
-            started.append(self._start(name, role))
+            started.append(self._start(name))
             self.slots.append(started[-1])
         return started
 
@@ -61,7 +63,7 @@ class ControllerManager:
         for at, slot in enumerate(self.slots):
             if slot.name == name:
                 client, recorder = self._clients[name], self._recorders[name]
-                self.slots[at] = self._start(name, client.actor.role)
+                self.slots[at] = self._start(name)
                 self._let_go(slot, client, recorder)
 
     def context(self, client: DirectClient, slot: Slot) -> ControllerContext:
@@ -79,11 +81,12 @@ class ControllerManager:
             wake=slot.wake,
             recorder=recorder,
             actor=client.actor,
+            shortcuts=self._shortcuts,
         )
 
-    def _start(self, name: str, role: Role) -> Slot:
+    def _start(self, name: str) -> Slot:
         slot = Slot(name, self.alarm)
-        actor = self.registrations.actor(name, role)
+        actor = self.registrations.actor(name)
         client = slot.watcher = DirectClient(self._registry, actor, slot.wake)
         context = self.context(client, slot)
         slot.timers = context.timers

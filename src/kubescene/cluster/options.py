@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from kubescene.actors import Component
 from kubescene.clock import VirtualClock
 from kubescene.control.loops import ControllerFactory
 from kubescene.controllers import builtin
@@ -43,7 +44,7 @@ def builtin_controllers(options: ClusterOptions) -> ControllerRegistrations:
 def _builtin(options: ClusterOptions) -> Iterator[Registration]:
     yield from builtin.table(delays=options.kubelet, events=options.events)
     scheduler = partial(kube_scheduler, options=scheduler_options(options))
-    yield Registration(SCHEDULER, scheduler, schedules=True)
+    yield Registration(SCHEDULER, scheduler, component=Component.SCHEDULER)
 
 
 def scheduler_options(options: ClusterOptions) -> SchedulerOptions:

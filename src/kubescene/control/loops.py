@@ -19,6 +19,7 @@ from kubescene.clock import Clock, Streams
 from kubescene.control.timers import Timers
 from kubescene.instruments import Instruments
 from kubescene.recording import SILENT, Recorder
+from kubescene.shortcuts import ALL, Shortcuts
 
 
 class Progress(NamedTuple):
@@ -92,7 +93,8 @@ class ControllerContext:
     ``wake`` says that there is something to do. Whatever a watch of ``client`` or a timer of
     ``timers`` delivers does so by itself; a controller that knows better which changes mean work
     watches with ``quiet=True`` and calls ``wake`` when they do. ``recorder`` takes what people
-    should read under "Events"; it is silent in most worlds. ``actor`` is who the controller is.
+    should read under "Events"; it is silent in most worlds. ``actor`` is who the controller is,
+    ``shortcuts`` what may be only faster.
     """
 
     client: Client
@@ -104,6 +106,7 @@ class ControllerContext:
     wake: Callable[[], None] = nothing
     recorder: Recorder = SILENT
     actor: Actor = NOBODY
+    shortcuts: Shortcuts = ALL
 
     def tell(self, fact: Struct) -> None:
         """A fact of the controller's own: a struct of plain data, named by its class.

@@ -74,13 +74,18 @@ class KubeletReconciler:
     kinds: Sequence[GroupVersionKind] = (POD, NODE)
     pod_traits = PLACED | DELETING
 
-    def __init__(self, delays: KubeletDelays = NO_DELAYS, *, talks: bool = False) -> None:
-        """``talks``: whether somebody wants to hear what it does with containers."""
+    def __init__(
+        self, delays: KubeletDelays = NO_DELAYS, *, talks: bool = False, keeps: bool = True
+    ) -> None:
+        """``talks``: whether somebody wants to hear what it does with containers.
+
+        What it ``keeps`` are reports, for those that are alike.
+        """
         self._delays = delays
         self._talks = talks
-        self._statuses = RunningStatuses()
-        self._ended = EndedStatuses()
-        self._ready_nodes = ReadyNodes()
+        self._statuses = RunningStatuses(keeps=keeps)
+        self._ended = EndedStatuses(keeps=keeps)
+        self._ready_nodes = ReadyNodes(keeps=keeps)
         self._waiting: dict[str, dict[ObjectKey, None]] = {}
         self._to_stop: set[ObjectKey] = set()
         self._to_start: dict[ObjectKey, Record] = {}
@@ -353,14 +358,15 @@ def is_to_change(condition: JsonObject, types: Sequence[str], status: str) -> bo
 class ReadyNodes:
     """The newest report that a node is ready: nodes that come together share one."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, keeps: bool = True) -> None:
+        self._keeps = keeps
         self._made_from: tuple[bytes, str] = (b"", "")
         self._options = WriteOptions()
 
     def of(self, conditions: list[JsonObject], now: str) -> WriteOptions:
         """Options whose blueprint is the patch that adds this to the conditions of a node."""
         made_from = (orjson.dumps(conditions), now)
-        if made_from != self._made_from:
+        if made_from != self._made_from or not self._keeps:
             status = {"conditions": [*conditions, ready_node(now)]}
             self._options = WriteOptions(blueprint=Blueprint({"status": status}))
             self._made_from = made_from
@@ -370,7 +376,8 @@ class ReadyNodes:
 class RunningStatuses:
     """The newest statuses of running pods: pods of one template that start together share one."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, keeps: bool = True) -> None:
+        self._keeps = keeps
         self._known: OrderedDict[int, RunningStatus] = OrderedDict()
         self._alike: OrderedDict[tuple[object, ...], WriteOptions] = OrderedDict()
         self._by_parts: dict[StatusParts, WriteOptions] = {}
@@ -378,6 +385,9 @@ class RunningStatuses:
 
     def of(self, pod: JsonObject, now: str, *, ready: bool) -> WriteOptions:
         """Options whose blueprint is the patch that says that the pod runs."""
+        if not self._keeps:
+            status = running(pod, now, ready=ready)
+            return WriteOptions(blueprint=Blueprint({"status": status}))
         containers, generation = pod["spec"]["containers"], generation_of(pod)
         conditions = orjson.dumps(pod["status"].get("conditions"))
         made_from = (conditions, generation, now, ready)
@@ -396,6 +406,8 @@ class RunningStatuses:
 
     def keep(self, record: Record, now: str, options: WriteOptions) -> None:
         """Remember what was made of a pod for those with the same parts, at this instant."""
+        if not self._keeps:
+            return
         if now != self._by_parts_at or len(self._by_parts) >= STATUSES_KEPT:
             self._by_parts.clear()
             self._by_parts_at = now
@@ -437,7 +449,8 @@ class RunningStatus(Struct, frozen=True):
 class EndedStatuses:
     """The newest last statuses: pods that had one status and stop together share one."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, keeps: bool = True) -> None:
+        self._keeps = keeps
         self._known: OrderedDict[tuple[int, str], tuple[JsonObject, WriteOptions]] = OrderedDict()
         """With the status before, so that nobody else has its id."""
 
@@ -446,6 +459,8 @@ class EndedStatuses:
         known = self._known.get((id(status), now))
         if known is None:
             options = WriteOptions(blueprint=Blueprint({"status": stopped(status, now)}))
+            if not self._keeps:
+                return options
             known = self._known[id(status), now] = (status, options)
             if len(self._known) > STATUSES_KEPT:
                 self._known.popitem(last=False)
@@ -453,7 +468,7 @@ class EndedStatuses:
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "EndedStatuses":
         """Copies of what was known have other ids: a fork begins anew."""
-        twin = memo[id(self)] = EndedStatuses()
+        twin = memo[id(self)] = EndedStatuses(keeps=self._keeps)
         return twin
 
 
@@ -474,7 +489,8 @@ def stopped(before: JsonObject, now: str) -> dict[str, Any]:
 
 def kubelet(context: ControllerContext, delays: KubeletDelays = NO_DELAYS) -> ReconcilerController:
     """The factory of the stand-in."""
-    reconciler = KubeletReconciler(delays, talks=context.recorder.on)
+    keeps = context.shortcuts.kubelet_reports
+    reconciler = KubeletReconciler(delays, talks=context.recorder.on, keeps=keeps)
     return ReconcilerController(reconciler, context)
 
 

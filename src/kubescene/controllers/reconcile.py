@@ -134,3 +134,28 @@ class Selective(Protocol):
         Other changes of pods need not be observed, but may be.
         """
         ...
+
+
+class Recount(Struct, frozen=True):
+    """A pass that would write other counts into a status, and nothing else.
+
+    ``counts`` are those that are new, ``status`` is what the patch says.
+    """
+
+    gvk: GroupVersionKind
+    key: ObjectKey
+    counts: JsonObject
+    status: JsonObject
+
+
+@runtime_checkable
+class Counting(Protocol):
+    """A reconciler that can say without a pass what becomes of the counts of an object."""
+
+    def recount(self, key: ObjectKey, now: int) -> Recount | None:
+        """What a pass would do; None if it has to be made."""
+        ...
+
+    def recounted(self, recount: Recount) -> None:
+        """It was done, and need not be observed."""
+        ...

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from kubescene.actors import Actor, Role
+from kubescene.actors import Actor, Component
 from kubescene.control.loops import ControllerFactory
 from kubescene.errors import ConfigurationError
 from kubescene.types import JsonObject
@@ -16,10 +16,8 @@ class Registration(NamedTuple):
     factory: ControllerFactory
     definitions: Sequence[JsonObject] = ()
     """CustomResourceDefinitions that a world with this controller has."""
-    schedules: bool = False
-    """Whether it makes scheduling attempts (see `Actor`)."""
-    is_kubelet: bool = False
-    """Whether what it reports of pods is no news (see `Actor`)."""
+    component: Component = Component.CONTROLLER
+    """What part of a cluster it is; decides how its writes are told."""
 
 
 class ControllerRegistrations:
@@ -35,15 +33,14 @@ class ControllerRegistrations:
         name: str,
         factory: ControllerFactory,
         definitions: Iterable[JsonObject] = (),
-        schedules: bool = False,
-        is_kubelet: bool = False,
+        component: Component = Component.CONTROLLER,
     ) -> None:
         """Add a controller; the parameters are those of a `Registration`."""
         if name in self._by_name:
             raise ConfigurationError(
                 f"a controller named {name!r} is registered already: choose another name"
             )
-        self._by_name[name] = Registration(name, factory, tuple(definitions), schedules, is_kubelet)
+        self._by_name[name] = Registration(name, factory, tuple(definitions), component)
 
     def add(self, controller: Registration) -> None:
         """Register a controller, or put it in the place of one of that name."""
@@ -55,8 +52,9 @@ class ControllerRegistrations:
                 known.name,
                 controller.factory,
                 tuple(controller.definitions),
-                schedules=known.schedules or controller.schedules,
-                is_kubelet=known.is_kubelet or controller.is_kubelet,
+                known.component
+                if controller.component is Component.CONTROLLER
+                else controller.component,
             )
 
     @property
@@ -69,10 +67,9 @@ class ControllerRegistrations:
         }
         return list(by_name.values())
 
-    def actor(self, name: str, role: Role) -> Actor:
+    def actor(self, name: str) -> Actor:
         """Who a controller is when it writes."""
-        known = self._known(name)
-        return Actor(name, role, schedules=known.schedules, is_kubelet=known.is_kubelet)
+        return Actor(name, self._known(name).component, inside=True)
 
     def replace(self, name: str, factory: ControllerFactory) -> None:
         """Put another controller in the place of a registered one."""

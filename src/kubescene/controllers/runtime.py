@@ -10,6 +10,7 @@ from kubescene.api.scheme import GroupVersionKind
 from kubescene.client import Client
 from kubescene.control.loops import IDLE, ControllerContext, Progress, went
 from kubescene.controllers.reconcile import (
+    Counting,
     Create,
     Delete,
     Evict,
@@ -17,6 +18,7 @@ from kubescene.controllers.reconcile import (
     Patch,
     Plan,
     Reconciler,
+    Recount,
     Scale,
     Selective,
     Update,
@@ -31,8 +33,10 @@ class ReconcilerController:
     def __init__(self, reconciler: Reconciler, context: ControllerContext) -> None:
         self.name = reconciler.name
         self.reconciler = self._reconciler = reconciler
+        self._counting = reconciler if isinstance(reconciler, Counting) else None
         self._context = context
         self._client: Client = context.client
+        self.actor = context.actor
         self._queue = WorkQueue()
         self._refused = WorkQueue()
         self._written: Record | None = None
@@ -64,6 +68,19 @@ class ReconcilerController:
     def _watched(self, kinds: Sequence[GroupVersionKind]) -> Sequence[GroupVersionKind]:
         """The kinds to watch from the start."""
         return kinds
+
+    def recount(self) -> Recount | None:
+        """What the only turn that is left would write, if these are counts alone."""
+        waiting, counting = self._queue.waiting, self._counting
+        if counting is None or len(waiting) != 1 or self._written is not None:
+            return None
+        return counting.recount(next(iter(waiting)), self._context.clock.now())
+
+    def recounted(self, recount: Recount) -> None:
+        """That turn need not be had any more: it was written, and nobody told us of the change."""
+        assert self._counting is not None
+        self._counting.recounted(recount)
+        del self._queue.waiting[recount.key]
 
     def begin_step(self) -> None:
         """What was refused is tried once more in every step."""

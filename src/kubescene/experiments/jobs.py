@@ -33,6 +33,10 @@ class RunOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """The names of expectations that do not hold."""
     error: str = ""
 
+    @property
+    def is_fine(self) -> bool:
+        return not self.error
+
 
 def played(job: RunJob) -> RunOutcome:
     """Play a run; also that it failed is an outcome."""

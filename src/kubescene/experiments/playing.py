@@ -3,9 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
-from kubescene.experiments.choosing import check_measures, chosen_measures
 from kubescene.experiments.combinations import (
     Combination,
     Configurations,
@@ -15,24 +14,14 @@ from kubescene.experiments.combinations import (
     seeds_of,
 )
 from kubescene.experiments.digests import digest_of
-from kubescene.experiments.executors import Done, Executor, ExecutorName, at_a_time, executor_named
+from kubescene.experiments.executors import Executor, ExecutorName, at_a_time, executor_named
 from kubescene.experiments.jobs import RunJob, RunOutcome, played
 from kubescene.experiments.markers import Markers
+from kubescene.experiments.measures import check_measures, chosen_measures
 from kubescene.experiments.results import MatrixResult, MatrixRun
+from kubescene.experiments.resuming import RunWatcher, Task, completed
 from kubescene.results.measures.own import OwnFunction
 from kubescene.results.prices import Prices, read_prices
-
-
-class Watcher(Protocol):
-    """Who is told how far it is."""
-
-    def begin(self, total: int, kept: int, damaged: Sequence[Path]) -> None:
-        """Before the first run; ``kept`` of them were finished earlier."""
-        ...
-
-    def finished(self, run: MatrixRun) -> None:
-        """After each run that is played, in the order in which they finish."""
-        ...
 
 
 class Planned(NamedTuple):
@@ -74,7 +63,7 @@ def matrix(
     prices: Prices | str | Path | None = None,
     reconcilers: Sequence[type] = (),
     strict: bool = False,
-    watcher: Watcher | None = None,
+    watcher: RunWatcher | None = None,
 ) -> MatrixResult:
     """Play every scenario with every configuration, every choice of settings and every seed.
 
@@ -103,12 +92,15 @@ def matrix(
     plan = list(planned(several, seeds_of(seeds), priced))
     if executor is None or isinstance(executor, str):
         executor = executor_named(executor, at_a_time(jobs, len(plan)))
-    try:
-        runs = collected(
-            plan, executor, Markers(None if out is None else Path(out), RunOutcome), watcher
-        )
-    finally:
-        executor.cancel()
+    outcomes = completed(
+        played,
+        [Task(each.job, each.key, each.named()) for each in plan],
+        executor,
+        Markers(None if out is None else Path(out), RunOutcome),
+        failure_of,
+        watcher,
+    )
+    runs = [each.run(outcome) for each, outcome in zip(plan, outcomes, strict=True)]
     return MatrixResult(runs, names)
 
 
@@ -125,32 +117,7 @@ def planned(
             yield Planned(combination, job, digest_of(job))
 
 
-def collected(
-    plan: Sequence[Planned],
-    executor: Executor,
-    markers: Markers[RunOutcome],
-    watcher: Watcher | None,
-) -> list[MatrixRun]:
-    """All runs in the order of the plan, whoever finished first."""
-    outcomes = [markers.find(each.key) for each in plan]
-    missing = [index for index, outcome in enumerate(outcomes) if outcome is None]
-    if watcher is not None:
-        watcher.begin(len(plan), len(plan) - len(missing), markers.damaged)
-    jobs = [plan[index].job for index in missing]
-    for done in executor.each(played, jobs) if jobs else ():
-        index = missing[done.number]
-        outcome = outcomes[index] = outcome_of(done)
-        if not outcome.error:
-            markers.keep(plan[index].key, plan[index].named(), outcome)
-        if watcher is not None:
-            watcher.finished(plan[index].run(outcome))
-    lost = RunOutcome(error="the executor never told what became of it")
-    return [each.run(outcome or lost) for each, outcome in zip(plan, outcomes, strict=True)]
-
-
-def outcome_of(done: Done) -> RunOutcome:
-    """What a job says, or why it says nothing."""
-    if done.error:
-        return RunOutcome(error=done.error)
-    assert isinstance(done.value, RunOutcome)
-    return done.value
+def failure_of(job: RunJob, error: str) -> RunOutcome:
+    """Of a job that says nothing itself."""
+    del job
+    return RunOutcome(error=error)

@@ -26,7 +26,7 @@ TRIES = 2
 _CONTEXT = get_context("spawn")
 
 
-class Task(NamedTuple):
+class BegunJob(NamedTuple):
     """A job that somebody is at, and how often it was begun."""
 
     number: int
@@ -45,9 +45,9 @@ class Worker:
         with unheard(signal.SIGINT):  # Until it listens for itself, so that Ctrl-C is no traceback.
             self._process.start()
         theirs.close()  # So that the pipe ends when the worker does.
-        self.task: Task | None = None
+        self.task: BegunJob | None = None
 
-    def give(self, task: Task) -> None:
+    def give(self, task: BegunJob) -> None:
         """Send a task; raises what pickling raises. A worker that died is noticed by `done`."""
         data = pickle.dumps((task.number, pickle.dumps(task.argument)))
         self.task = task
@@ -83,7 +83,7 @@ class Processes:
         self._workers: list[Worker] = []
 
     def each(self, function: Function, arguments: Sequence[Any]) -> Iterator[Done]:
-        waiting = (Task(index, argument) for index, argument in enumerate(arguments))
+        waiting = (BegunJob(index, argument) for index, argument in enumerate(arguments))
         for _ in range(min(self._jobs, len(arguments))):
             self._workers.append(Worker(function))
         for worker in list(self._workers):
@@ -94,7 +94,7 @@ class Processes:
                 assert isinstance(pipe, Connection)
                 yield from self._heard(by_pipe[pipe], function, waiting)
 
-    def _employ(self, worker: Worker, waiting: Iterator[Task]) -> Iterator[Done]:
+    def _employ(self, worker: Worker, waiting: Iterator[BegunJob]) -> Iterator[Done]:
         """Give it the next task that can be sent, or let it go."""
         for task in waiting:
             try:
@@ -106,7 +106,9 @@ class Processes:
         self._workers.remove(worker)
         worker.end()
 
-    def _heard(self, worker: Worker, function: Function, waiting: Iterator[Task]) -> Iterator[Done]:
+    def _heard(
+        self, worker: Worker, function: Function, waiting: Iterator[BegunJob]
+    ) -> Iterator[Done]:
         found, task = worker.done(), worker.task
         if found is not None:
             yield found

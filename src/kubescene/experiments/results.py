@@ -138,7 +138,7 @@ class MatrixResult:
         return f"<MatrixResult: {len(self.rows)} rows of {len(self.runs)} runs{failed}>"
 
     def _repr_html_(self) -> str:
-        from kubescene.experiments.showing import matrix_html
+        from kubescene.experiments.display import matrix_html
 
         return matrix_html(self)
 

@@ -9,18 +9,19 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 
 from kubescene.autoscalers import AutoscalerPlugin
-from kubescene.autoscalers.loading import load_autoscaler, started
+from kubescene.autoscalers.references import load_autoscaler, started
 from kubescene.errors import KubesceneError, TrafficError
 from kubescene.experiments.combinations import Seeds, seeds_of
 from kubescene.experiments.digests import code_of
 from kubescene.experiments.estimates import Estimate, estimate
 from kubescene.experiments.executors import Executor, ExecutorName, at_a_time, executor_named
 from kubescene.experiments.markers import Markers
+from kubescene.experiments.resuming import RunWatcher, Task, completed
 from kubescene.traffic.arrivals.sources import embedded
 from kubescene.traffic.measures import Summary
 from kubescene.traffic.runs import run
@@ -32,7 +33,7 @@ REFUSED, SUCCEEDED = "Refused", "Succeeded"
 SEED = "spec.seed"
 
 
-class Case(msgspec.Struct, frozen=True):
+class SweepCase(msgspec.Struct, frozen=True):
     """One combination of settings of a file; ``seed`` is None for that of the file."""
 
     file: str
@@ -47,6 +48,10 @@ class Case(msgspec.Struct, frozen=True):
         """The value of each setting by its path."""
         return dict(each.split("=", 1) for each in self.settings)
 
+    def told(self) -> dict[str, Any]:
+        """Which run it is, for people."""
+        return {"settings": self.named, "seed": self.seed}
+
     def load(self) -> Any:
         seed = () if self.seed is None else (f"{SEED}={self.seed}",)
         return load_run(self.file, (*self.settings, *seed))
@@ -56,7 +61,7 @@ class Case(msgspec.Struct, frozen=True):
         return " ".join((*self.settings, *seed))
 
 
-class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+class SweepOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """What became of a case. ``phase`` is ``Refused`` for one that could not be simulated."""
 
     settings: dict[str, str]
@@ -69,8 +74,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
         return self.phase == SUCCEEDED
 
     @property
-    def measures(self) -> dict[str, int | float]:
-        """By their names in files; times of nobody are no times."""
+    def measures(self) -> dict[str, int | float | None]:
+        """By their names in files."""
         return {} if self.summary is None else msgspec.to_builtins(self.summary)
 
 
@@ -86,7 +91,7 @@ class SweepRow(msgspec.Struct, frozen=True, kw_only=True):
 class SweepResult:
     """The outcomes in the order of the cases, whichever was simulated first."""
 
-    def __init__(self, cases: Sequence[Case], outcomes: Sequence[Outcome]) -> None:
+    def __init__(self, cases: Sequence[SweepCase], outcomes: Sequence[SweepOutcome]) -> None:
         self.cases = list(cases)
         self.outcomes = list(outcomes)
 
@@ -95,27 +100,19 @@ class SweepResult:
         return any(each.seed is not None for each in self.cases)
 
     @property
-    def failed(self) -> list[tuple[Case, Outcome]]:
+    def failed(self) -> list[tuple[SweepCase, SweepOutcome]]:
         both = zip(self.cases, self.outcomes, strict=True)
         return [(case, each) for case, each in both if not each.is_fine]
 
     @property
     def rows(self) -> list[SweepRow]:
-        together: dict[tuple[str, ...], list[Outcome]] = {}
+        together: dict[tuple[str, ...], list[SweepOutcome]] = {}
         for case, outcome in zip(self.cases, self.outcomes, strict=True):
             together.setdefault(case.settings, []).append(outcome)
         return [row_of(several) for several in together.values()]
 
 
-class Watcher(Protocol):
-    """Who is told how far it is."""
-
-    def begin(self, total: int, kept: int, damaged: Sequence[Path]) -> None: ...
-
-    def finished(self, *, failed: bool) -> None: ...
-
-
-def row_of(outcomes: Sequence[Outcome]) -> SweepRow:
+def row_of(outcomes: Sequence[SweepOutcome]) -> SweepRow:
     fine = [told(each.measures) for each in outcomes if each.is_fine]
     names = dict.fromkeys(name for each in fine for name in each)
     return SweepRow(
@@ -126,11 +123,14 @@ def row_of(outcomes: Sequence[Outcome]) -> SweepRow:
     )
 
 
-def told(measures: Mapping[str, int | float]) -> dict[str, int | float]:
-    """Without response times where nobody was served: no time at all would look short."""
-    if measures.get("succeeded"):
-        return dict(measures)
-    return {name: each for name, each in measures.items() if not name.startswith("response")}
+def told(measures: Mapping[str, int | float | None]) -> dict[str, int | float]:
+    """Without times that nobody had: no time at all would look short."""
+    served = bool(measures.get("succeeded"))
+    return {
+        name: each
+        for name, each in measures.items()
+        if each is not None and (served or not name.startswith("response"))
+    }
 
 
 def cases(
@@ -139,7 +139,7 @@ def cases(
     autoscalers: Sequence[str] = (),
     processes: Sequence[str] = (),
     seeds: Seeds = None,
-) -> list[Case]:
+) -> list[SweepCase]:
     """All combinations, the last setting changing fastest, each with every seed."""
     ways = [alternatives(each) for each in settings]
     names = [each.partition("=")[0] for each in settings]
@@ -154,7 +154,7 @@ def cases(
     if count > MOST_RUNS:
         raise TrafficError(f"{count} combinations are more than {MOST_RUNS}", source="--set")
     code = tuple(autoscalers), tuple(processes)
-    return [Case(str(file), each, *code, seed) for each in product(*ways) for seed in played]
+    return [SweepCase(str(file), each, *code, seed) for each in product(*ways) for seed in played]
 
 
 def alternatives(setting: str) -> list[str]:
@@ -186,46 +186,26 @@ def _divided(text: str) -> Iterator[str]:
 
 
 def sweep(
-    asked: Sequence[Case],
+    asked: Sequence[SweepCase],
     jobs: int | None = None,
     *,
     executor: Executor | ExecutorName | None = None,
     out: Path | None = None,
-    watcher: Watcher | None = None,
+    watcher: RunWatcher | None = None,
 ) -> SweepResult:
     """Simulate all, so many at a time; those that succeeded leave a marker in ``out``."""
     if executor is None or isinstance(executor, str):
         executor = executor_named(executor, at_a_time(jobs, len(asked)))
-    markers = Markers(out, Outcome)
-    keys = [None if out is None else key_of(each) for each in asked]
-    found = [None if key is None else markers.find(key) for key in keys]
-    missing = [index for index, outcome in enumerate(found) if outcome is None]
-    if watcher is not None:
-        watcher.begin(len(asked), len(asked) - len(missing), markers.damaged)
-    try:
-        for done in executor.each(simulate, [asked[index] for index in missing]) if missing else ():
-            index = missing[done.number]
-            case, key = asked[index], keys[index]
-            failure = Outcome(settings=case.named, phase="Failed", message=done.error)
-            outcome: Outcome = failure if done.error else done.value
-            found[index] = outcome
-            if key is not None and outcome.is_fine:
-                markers.keep(key, {"settings": case.named, "seed": case.seed}, outcome)
-            if watcher is not None:
-                watcher.finished(failed=not outcome.is_fine)
-    finally:
-        executor.cancel()
-    lost = "the executor never told what became of it"
-    return SweepResult(
-        asked,
-        [
-            outcome or Outcome(settings=case.named, phase="Failed", message=lost)
-            for case, outcome in zip(asked, found, strict=True)
-        ],
-    )
+    tasks = [Task(each, None if out is None else key_of(each), each.told()) for each in asked]
+    found = completed(simulate, tasks, executor, Markers(out, SweepOutcome), failure_of, watcher)
+    return SweepResult(asked, found)
 
 
-def key_of(case: Case) -> str | None:
+def failure_of(case: SweepCase, error: str) -> SweepOutcome:
+    return SweepOutcome(settings=case.named, phase="Failed", message=error)
+
+
+def key_of(case: SweepCase) -> str | None:
     """A digest of all that the outcome depends on; None for a case that cannot be read."""
     try:
         run = to_object(embedded(case.load(), Path(case.file).parent))
@@ -236,7 +216,7 @@ def key_of(case: Case) -> str | None:
     return hashlib.sha256(msgspec.json.encode(described, order="sorted")).hexdigest()
 
 
-def simulate(case: Case) -> Outcome:
+def simulate(case: SweepCase) -> SweepOutcome:
     """One case, in whatever process this is. Whatever goes wrong is its outcome."""
     settings = case.named
     plugins: list[AutoscalerPlugin] = []
@@ -246,12 +226,12 @@ def simulate(case: Case) -> Outcome:
         plugins += started(case.processes)
         result = run(asked, plugins, folder=Path(case.file).parent)
     except KubesceneError as error:
-        return Outcome(settings=settings, phase=REFUSED, message=str(error))
+        return SweepOutcome(settings=settings, phase=REFUSED, message=str(error))
     except MemoryError:
-        return Outcome(settings=settings, phase="Failed", message="there is not enough memory")
+        return SweepOutcome(settings=settings, phase="Failed", message="there is not enough memory")
     finally:
         for each in plugins:
             each.close()
-    return Outcome(
+    return SweepOutcome(
         settings=settings, phase=result.phase, message=result.message, summary=result.summary
     )

@@ -13,6 +13,7 @@ from kubescene.control import Slot
 from kubescene.instruments import Instruments, StepPhaseChange
 from kubescene.instruments.attempts import SchedulingAttempt
 from kubescene.lane.bunches import Creations
+from kubescene.lane.counting import Owners
 from kubescene.lane.guard import NotNowError, Parties, parties
 from kubescene.registry import EmbeddedRegistry
 from kubescene.registry.shortcuts.lane_writes import PodParts
@@ -58,12 +59,14 @@ class Passage:
 class Counts:
     """How many pods came through, how many of them the kubelet saw, and why the lane was left.
 
-    ``created`` are those that were made in bunches.
+    ``created`` are those that were made in bunches, ``counted`` the statuses of their owners that
+    were written without a turn.
     """
 
     pods: int = 0
     shown: int = 0
     created: int = 0
+    counted: int = 0
     left: Counter[str] = field(default_factory=Counter)
 
 
@@ -107,7 +110,10 @@ class Lane:
         try:
             met = parties(slot, others, self._registry, self._instruments)
             chunk = Chunk(self, met, others, passage)
-            chunk.run()
+            try:
+                chunk.run()
+            finally:
+                self.counts.counted += chunk.counted
         except NotNowError as reason:
             self.counts.left[str(reason)] += 1
             passage.is_open = False
@@ -147,6 +153,8 @@ class Chunk:
         self._passage = passage
         self._time = format_time(lane._clock.now())
         self._by_parts: dict[tuple[object, ...], Known] = {}
+        self._owners: Owners | None = None
+        """They are asked as soon as somebody counts."""
         self._follows = False
         """Whether nothing has happened since the last pod was placed."""
 
@@ -200,11 +208,26 @@ class Chunk:
         if not is_watching:
             like_pods.placed(entry, change.record, running.start_time)
         if self._tell(change, known, is_watching=is_watching) and self._is_anybody_awake():
-            self._settle(met.kubelet.name)
+            self._follows = False
+            if not self._count():
+                self._settle(met.kubelet.name)
 
     def _settle(self, *turned: str) -> None:
         self._follows = False
         self._passage.settle(*turned)
+        if self._owners is not None:
+            self._owners.settled()
+
+    def _count(self) -> bool:
+        """Let owners count the pod; False if somebody has to have a turn (`Owners`)."""
+        if self._owners is None:
+            registry, instruments = self._lane._registry, self._lane._instruments
+            self._owners = Owners(self._others, registry, self._parties.recorder, instruments)
+        return self._owners.count()
+
+    @property
+    def counted(self) -> int:
+        return 0 if self._owners is None else self._owners.counted
 
     def _is_anybody_awake(self) -> bool:
         for slot in self._others:  # noqa: SIM110 - a generator would take twice as long

@@ -25,7 +25,7 @@ from kubescene.results.output import (
     summary_file,
     write_results,
 )
-from kubescene.runs.catalogue import FAILED, RUNNING, Kind, RunEntry, Runs
+from kubescene.runs.catalogue import FAILED, RUNNING, RunEntry, RunKind, Runs
 from kubescene.scenario.phases import ScenarioPhase
 from kubescene.types import JsonObject
 from kubescene.version import __version__
@@ -59,7 +59,7 @@ class FinishedRuns:
         """A scenario is about to be played: the run gets its id."""
         run.created = format_time(WallClock().now())
         if self.catalogue is None:
-            run.id = f"{Kind.SCENARIO}-{next(self._numbers)}"
+            run.id = f"{RunKind.SCENARIO}-{next(self._numbers)}"
             return
         try:
             run.id = self.catalogue.begin(run.name)
@@ -72,9 +72,10 @@ class FinishedRuns:
         if self.catalogue is None or not run.id:
             return
         if run.engine.bad_input:
-            self._later(partial(self.catalogue.discard, run.id))
+            # At once, so that the next run gets its number: there is one small file of it.
+            logged(partial(self.catalogue.discard, run.id))
         else:
-            self._later(partial(save, self.catalogue, run, run.result()))
+            self.later(partial(save, self.catalogue, run, run.result()))
 
     def add(self, run: LiveRun) -> None:
         """Have a run at hand that has ended; the oldest ones have to go for it."""
@@ -113,7 +114,7 @@ class FinishedRuns:
     def close(self, current: LiveRun | None = None) -> None:
         """Returns when everything is written; a run that is under way was cut short."""
         if current is not None and self.catalogue is not None and current.id:
-            self._later(partial(self.catalogue.end, current.id, FAILED, CUT_SHORT))
+            self.later(partial(self.catalogue.end, current.id, FAILED, CUT_SHORT))
         if self._background is not None:
             self._background.shutdown()
 
@@ -127,9 +128,9 @@ class FinishedRuns:
     def _drop(self, uid: str) -> None:
         run = self._runs.pop(uid)
         self._dropped[uid] = run.name, run.id
-        self._later(run.pack)
+        self.later(run.pack)
 
-    def _later(self, work: Callable[[], object]) -> None:
+    def later(self, work: Callable[[], object]) -> None:
         """Seconds, if it is a large run: not on the thread that owns the world."""
         self._background = self._background or ThreadPoolExecutor(1, "kubescene-runs")
         self._background.submit(logged, work)
@@ -160,7 +161,7 @@ def entry_of(run: LiveRun) -> RunEntry:
     """A run that is at hand, as the catalogue would list it."""
     return RunEntry(
         id=run.id,
-        kind=Kind.SCENARIO,
+        kind=RunKind.SCENARIO,
         name=run.name,
         phase=str(run.phase) if run.finished else RUNNING,
         message=run.scenario.message,

@@ -7,11 +7,11 @@ from typing import Any, Protocol
 from kubescene.api.records import Record
 from kubescene.clock import format_time
 from kubescene.clock.clocks import DEFAULT_START
-from kubescene.cluster import Cluster
 from kubescene.errors import ScenarioError
 from kubescene.results.summary import OutsideOutcome, Summary
 from kubescene.runs.sinks import Sink
 from kubescene.runs.staging import Account, StagedRun, StoredScenario, cluster_options
+from kubescene.runs.worlds import LendableWorld
 from kubescene.scenario.documents import with_scheduler
 from kubescene.scenario.engine import Moment
 from kubescene.scenario.phases import ResultsStrategy, ScenarioPhase
@@ -35,7 +35,7 @@ class LiveRun:
 
     def __init__(
         self,
-        cluster: Cluster,
+        cluster: LendableWorld,
         scenario: StoredScenario,
         results: ResultsStrategy,
         stage: Stage | None = None,
@@ -106,15 +106,18 @@ class LiveRun:
         return isinstance(config, dict) and bool(config.get("extenders"))
 
     def detach(self) -> None:
-        """What happens from now on is not part of it."""
+        """What happens from now on is not part of it; it is kept without its controllers."""
+        self.engine.leave()
         self._cluster.instruments.detach(*self._staged.account.onlookers)
         try:
             if self.sink.is_open:
                 ledger = self._staged.account.fold.ledger
                 self.sink.finish(self.result(), None, self.summary(), ledger)
         finally:
-            self.sink.close()
-            self.log.close()
+            try:
+                self.sink.close()
+            finally:
+                self.log.close()
 
     def pack(self) -> None:
         """Its records are dropped: let its Scenario keep the timeline without them.
@@ -181,7 +184,7 @@ class StoreRunFactory:
     """Scenarios in the store of the cluster itself."""
 
     def __init__(
-        self, cluster: Cluster, results: ResultsStrategy, stage: Stage | None = None
+        self, cluster: LendableWorld, results: ResultsStrategy, stage: Stage | None = None
     ) -> None:
         self._cluster = cluster
         self._results = results

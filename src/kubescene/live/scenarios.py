@@ -10,37 +10,43 @@ may only read. When it is over the world is left as it is, nothing moves, until 
 writes: then the world is everybody's again and its own controllers begin anew.
 """
 
+import logging
 from collections.abc import Iterator
-
-import orjson
+from typing import Any
 
 from kubescene.actors import ENGINE
 from kubescene.api.gates import OpenGate
 from kubescene.api.kinds import BOOKKEEPING, SCENARIO
 from kubescene.api.records import Record
 from kubescene.api.records.changes import Change, ChangeType
-from kubescene.cluster import Cluster
-from kubescene.errors import ForbiddenError
-from kubescene.garbage import short_collections
+from kubescene.api.scheme import Scheme
+from kubescene.errors import BadRequestError, ForbiddenError
+from kubescene.garbage import world_is_made
 from kubescene.live.edits import ScenarioEdits, as_phase
 from kubescene.live.finished import FinishedRuns
 from kubescene.live.runs import LiveRun, RunFactory, StoreRunFactory
+from kubescene.registry.bootstrap import survives_wipe
 from kubescene.registry.custom_resources import DEFINITIONS
 from kubescene.runs.catalogue import Runs
+from kubescene.runs.worlds import LendableWorld
 from kubescene.scenario.edits import UNDER_WAY
 from kubescene.scenario.engine import Moment
 from kubescene.scenario.fields.definition import DEFINITION, SCENARIOS, scenario_definition
 from kubescene.scenario.phases import ResultsStrategy, ScenarioPhase
-from kubescene.scenario.resource import NO_TIMELINE
 from kubescene.scenario.world import Stage
 from kubescene.types import JsonObject
 
 RESTARTED = "the controller restarted while the Scenario was running"
+IMPORTED = (
+    "it came with other objects, which it would have wiped at its start: create it again to have "
+    "it played"
+)
 DELETED = "the Scenario was deleted while it was played"
 RECONFIGURED = (
     "the scheduler configuration was changed while the Scenario was under way: "
     "what happened before and after cannot be compared"
 )
+_log = logging.getLogger(__name__)
 
 
 class LiveScenarios:
@@ -48,7 +54,7 @@ class LiveScenarios:
 
     def __init__(
         self,
-        cluster: Cluster,
+        cluster: LendableWorld,
         results: ResultsStrategy = ResultsStrategy.AT_MOVING_NEXT_STEP,
         *,
         allow_extenders: bool = False,
@@ -118,16 +124,19 @@ class LiveScenarios:
         """Refuse a list (403) that would put another Scenario in the place of the one under way.
 
         What is imported goes past admission: neither its spec nor its status would be that of the
-        scenario which is played.
+        scenario which is played. One that waits and comes with a world is not played: it would
+        begin by wiping what it came with.
         """
         run, items = self._current, document.get("items")
-        if run is None or not isinstance(items, list):
+        if not isinstance(items, list):
             return
-        if any(isinstance(each, dict) and is_scenario(each, run.name) for each in items):
+        if run is not None and any(is_scenario(each, run.name) for each in items):
             raise ForbiddenError(
                 f'scenario "{run.name}" is {run.phase} and cannot be replaced by an import: '
                 "wait until it ends or delete it"
             )
+
+        hold_back(items, self._cluster.registry.scheme)
 
     # -- playing -------------------------------------------------------------------------------
 
@@ -181,12 +190,12 @@ class LiveScenarios:
 
     def _moments_of(self, run: LiveRun) -> Iterator[Moment]:
         try:
-            with short_collections():
-                for moment in run.play():
-                    yield moment
-                    if self._is_gone:
-                        self._stop(run)
+            for moment in run.play():
+                yield moment
+                if self._is_gone:
+                    self._stop(run)
         finally:
+            world_is_made()
             is_over = run.phase is not ScenarioPhase.PAUSED or self._is_gone
             if is_over and self._current is run:
                 self._end(run)
@@ -198,7 +207,11 @@ class LiveScenarios:
         run.engine.stop()
 
     def _end(self, run: LiveRun) -> None:
-        run.detach()
+        try:
+            run.detach()
+        except Exception:
+            # A full disk, say. The world is free all the same, or nobody could play any more.
+            _log.exception("what scenario %s did could not be kept whole", run.name)
         self.finished.end(run)
         if run.scenario.exists:
             self.finished.add(run)
@@ -267,7 +280,7 @@ class LiveScenarios:
         if (status.get("phase"), status.get("message", "")) != (phase, message):
             resource = self._factory.waiting(record)
             resource.phase, resource.message = phase, message
-            resource.timeline = timeline_of(status)
+            resource.recall(status)
             self._is_writing = True
             try:
                 resource.write()
@@ -299,15 +312,38 @@ class LiveScenarios:
         self._told = self._told and is_told
 
 
-def is_scenario(obj: JsonObject, name: str) -> bool:
-    """Whether an object, whatever is wrong with it, is the Scenario of that name."""
+def hold_back(items: list[Any], scheme: Scheme) -> None:
+    """Scenarios of a list that would begin by wiping the rest of it become ``Failed``."""
+    waiting = [each for each in items if is_scenario(each) and is_to_be_played(each)]
+    if waiting and any(would_be_wiped(each, scheme) for each in items):
+        for each in waiting:
+            status = each.get("status")
+            said = {"phase": str(ScenarioPhase.FAILED), "message": IMPORTED}
+            each["status"] = {**status, **said} if isinstance(status, dict) else said
+
+
+def is_scenario(obj: Any, name: str = "") -> bool:
+    """Whether an object, whatever is wrong with it, is a Scenario, perhaps that of a name."""
+    if not isinstance(obj, dict):
+        return False
     kind, metadata = (obj.get("apiVersion"), obj.get("kind")), obj.get("metadata")
-    is_named = isinstance(metadata, dict) and metadata.get("name") == name
+    is_named = not name or (isinstance(metadata, dict) and metadata.get("name") == name)
     return is_named and kind == (SCENARIO.api_version, SCENARIO.kind)
 
 
-def timeline_of(status: JsonObject) -> bytes:
-    """What an imported status says has happened."""
-    result = status.get("scenarioResult")
-    timeline = result.get("timeline") if isinstance(result, dict) else None
-    return orjson.dumps(timeline) if isinstance(timeline, dict) else NO_TIMELINE
+def is_to_be_played(scenario: JsonObject) -> bool:
+    """Whether it has not begun yet."""
+    status = scenario.get("status")
+    phase = as_phase(str(status.get("phase") or "")) if isinstance(status, dict) else None
+    return phase is None or not (phase.is_final or phase in UNDER_WAY)
+
+
+def would_be_wiped(obj: Any, scheme: Scheme) -> bool:
+    """Whether a scenario that begins would remove it; what cannot be read is not imported."""
+    try:
+        found = scheme.of_kind(obj["apiVersion"], obj["kind"])
+        return not survives_wipe(found.group_resource, obj)
+    except BadRequestError:
+        return True  # a custom resource whose definition comes with it
+    except (AttributeError, KeyError, TypeError):
+        return False

@@ -10,7 +10,6 @@ from typing import Any
 from kubescene.api.kinds import POD
 from kubescene.api.records import Record
 from kubescene.instruments.attempts import Preemption, SchedulingAttempt
-from kubescene.outside.turns.wanted_writes import binds_in_steps, nomination_of
 from kubescene.scenario.outside import scheduler_of
 from kubescene.timeline import Instrument, Instruments, ObjectWrite
 
@@ -53,14 +52,9 @@ class OutsideAttempts(Instrument):
 
 def failure_of(write: ObjectWrite) -> dict[str, str] | None:
     """What a status says of a failed attempt; None if it is about something else."""
-    body = write.body if isinstance(write.body, dict) else {}
-    is_told = "PodScheduled" in str(write.body)
-    if not is_told and not nomination_of(body):
+    if "PodScheduled" not in str(write.body):
         return None
-    pod = write.record.decode()
-    if not is_told and binds_in_steps(pod):
-        return None
-    status = pod.get("status") or {}
+    status = write.record.decode().get("status") or {}
     for condition in status.get("conditions") or ():
         if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
             return {

@@ -18,7 +18,7 @@ class Source(Protocol):
     def drain(self) -> list[Change]: ...
 
 
-class Feed:
+class WatchFeed:
     """What one watch is sent. ``mark`` tells the event loop that there is something to send."""
 
     def __init__(

@@ -3,17 +3,32 @@
 Nothing is on its way to it or from it; and then either the kernel says that it stands still, or
 nothing has been heard of it for a while. The first is exact but for timers of its own, the second
 a guess that is long enough for most; the Scenario's status says which it was.
+
+*On its way*: bytes that were sent and not yet read stand in the queues of two sockets. On a busy
+machine they can stand there while both ends look idle; the kernel's tables say so. *Still*: all
+threads sleep and have used no processor time for a while. Both need Linux and the program's pid.
 """
+
+import os
+from collections.abc import Collection, Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
 
 from kubescene.clock import MILLISECOND, Clock
 from kubescene.outside.programs import Program
 from kubescene.outside.round_trips import RoundTrip
-from kubescene.outside.stillness import Stillness, can_be_watched
-from kubescene.outside.wire import is_quiet
 
 ONE_WORKER = 150 * MILLISECOND
 MANY_WORKERS = 500 * MILLISECOND
 """Between two requests of one reaction, if its program is not to be watched."""
+STILL_FOR = 2 * MILLISECOND
+PROC = Path("/proc")
+ASLEEP = (b"S", b"I", b"Z", b"X")
+"""Waiting for somebody, or ended. Who waits for a disk is at work."""
+TABLES = ("tcp", "tcp6")
+CONNECTING = ("02", "03")
+EMPTY = "00000000:00000000"
+SOCKET = "socket:["
 
 
 class Idleness:
@@ -65,3 +80,123 @@ class Idleness:
         self._sign.forget()
         if self._stillness is not None:
             self._stillness.begin(now)
+
+
+class Stillness:
+    """Looks at one process and its children."""
+
+    def __init__(self, pid: int) -> None:
+        self._pid = pid
+        self._used = -1
+        self._since = 0
+
+    def begin(self, now: int) -> None:
+        """From now on, whatever was seen before."""
+        self._used, self._since = -1, now
+
+    def is_still(self, now: int) -> bool:
+        """Whether nothing has run for `STILL_FOR` up to ``now``, in real time."""
+        used, runs = usage_of(self._pid)
+        if runs or used != self._used:
+            self._used, self._since = used, now
+            return False
+        return now - self._since >= STILL_FOR
+
+
+def can_be_watched(pid: int) -> bool:
+    """Whether the kernel tells about the threads of this process."""
+    return (PROC / str(pid) / "task" / str(pid) / "schedstat").exists()
+
+
+def usage_of(pid: int) -> tuple[int, bool]:
+    """Processor time of all threads in nanoseconds, and whether one runs or could."""
+    used, runs = 0, False
+    for process in (pid, *descendants(pid)):
+        for task in _tasks(process):
+            try:
+                used += int((task / "schedstat").read_bytes().split(maxsplit=1)[0])
+                runs = runs or _state(task) not in ASLEEP
+            except (OSError, IndexError, ValueError):
+                # The thread has ended between two looks: something was running.
+                runs = True
+    return used, runs
+
+
+def descendants(pid: int) -> list[int]:
+    """The children of a process, and theirs."""
+    found = []
+    for task in _tasks(pid):
+        try:
+            children = (task / "children").read_text().split()
+        except OSError:
+            continue
+        for child in map(int, children):
+            found += [child, *descendants(child)]
+    return found
+
+
+def _tasks(pid: int) -> list[Path]:
+    try:
+        return sorted((PROC / str(pid) / "task").iterdir())
+    except OSError:
+        return []
+
+
+def _state(task: Path) -> bytes:
+    return (task / "stat").read_bytes().rpartition(b") ")[2][:1]
+
+
+class TcpConnection(NamedTuple):
+    """One end, as a line of the table tells it."""
+
+    local: str
+    remote: str
+    state: str
+    queues: str
+    inode: str
+
+    @property
+    def is_busy(self) -> bool:
+        return self.state in CONNECTING or self.queues != EMPTY
+
+
+def is_quiet(pid: int) -> bool:
+    """Whether all is read on the connections of a process and its children, at both ends."""
+    inodes = {inode for each in (pid, *descendants(pid)) for inode in sockets_of(each)}
+    table = list(connections(PROC))
+    own = [each for each in table if each.inode in inodes]
+    return not any(each.is_busy for each in (*own, *others(table, {each.local for each in own})))
+
+
+def others(table: Iterable[TcpConnection], ends: Collection[str]) -> Iterator[TcpConnection]:
+    """The other ends of connections whose own ends are at these ports."""
+    return (each for each in table if each.remote in ends)
+
+
+def sockets_of(pid: int) -> Iterator[str]:
+    """The inodes of a process's sockets."""
+    folder = PROC / str(pid) / "fd"
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return
+    for name in names:
+        try:
+            link = os.readlink(folder / name)
+        except OSError:
+            continue
+        if link.startswith(SOCKET):
+            yield link[len(SOCKET) : -1]
+
+
+def connections(proc: Path) -> Iterator[TcpConnection]:
+    """All TCP connections of this machine; ends are their ports, in hexadecimal."""
+    for name in TABLES:
+        try:
+            lines = (proc / "net" / name).read_text().splitlines()[1:]
+        except OSError:
+            continue
+        for line in lines:
+            fields = line.split()
+            ends = (fields[1].rpartition(":")[2], fields[2].rpartition(":")[2])
+            yield TcpConnection(*ends, fields[3], fields[4], fields[9])

@@ -38,11 +38,16 @@ def park_pod_name(ordinal: int) -> str:
     return f"{PREFIX}{ordinal}"
 
 
+def nowhere() -> JsonObject:
+    """The affinity to a node that cannot be."""
+    field = {"key": "metadata.name", "operator": "In", "values": [_NOWHERE]}
+    terms = [{"matchFields": [field]}]
+    return {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
+
+
 def park_pod(ordinal: int, scheduler_name: str, created: str) -> JsonObject:
     """The park pod of one turn; each has a name and a uid of its own."""
     name = park_pod_name(ordinal)
-    field = {"key": "metadata.name", "operator": "In", "values": [_NOWHERE]}
-    terms = [{"matchFields": [field]}]
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -57,11 +62,7 @@ def park_pod(ordinal: int, scheduler_name: str, created: str) -> JsonObject:
             "priority": LOWEST_PRIORITY,
             "preemptionPolicy": "Never",
             "containers": [{"name": "park", "image": "park", "resources": {}}],
-            "affinity": {
-                "nodeAffinity": {
-                    "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}
-                }
-            },
+            "affinity": {"nodeAffinity": nowhere()},
             "restartPolicy": "Always",
             "terminationGracePeriodSeconds": 0,
         },

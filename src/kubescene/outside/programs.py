@@ -15,8 +15,8 @@ from kubescene.api.records.changes import Change
 from kubescene.api.scheme import GroupResource
 from kubescene.clock import Clock
 from kubescene.errors import ApiError, ForbiddenError, ScenarioError, TooManyRequestsError
-from kubescene.outside.asking import Asked, Treatment, treatment_of
-from kubescene.outside.feeds import Feed
+from kubescene.outside.feeds import WatchFeed
+from kubescene.outside.requests import OutsideRequest, Treatment, treatment_of
 from kubescene.outside.round_trips import Errand, at_once
 
 MOST_HELD = 1000
@@ -27,14 +27,14 @@ Beside one for each of the pods that a scheduler was given at once.
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class GateReply:
     """An answer that the gate gives itself: a JSON document."""
 
     body: bytes
     code: int = 200
 
     @classmethod
-    def refusing(cls, error: ApiError) -> "Reply":
+    def refusing(cls, error: ApiError) -> "GateReply":
         return cls(orjson.dumps(error.to_status()), error.code)
 
 
@@ -42,8 +42,8 @@ class Reply:
 class Held:
     """A request that waits. ``resolve`` lets it in, or answers it without."""
 
-    asked: Asked
-    resolve: Callable[[Reply | None], None]
+    asked: OutsideRequest
+    resolve: Callable[[GateReply | None], None]
     product: str = ""
     """The program that it says it comes from, as in ``kubectl/v1.36``: kubectl."""
     is_let_in: bool = False
@@ -57,7 +57,7 @@ class Program:
         self.actor = Actor(name)
         self.pid: int | None = None
         self._clock = clock
-        self.feeds: list[Feed] = []
+        self.feeds: list[WatchFeed] = []
         self.held: list[Held] = []
         self._sorted: list[Held] | None = None
         self.allowance = 0
@@ -93,14 +93,14 @@ class Program:
 
     def open_feed(
         self, resource: GroupResource, mark: Callable[[], None], product: str = ""
-    ) -> Feed:
-        feed = Feed(resource, mark, self._changed, product)
+    ) -> WatchFeed:
+        feed = WatchFeed(resource, mark, self._changed, product)
         feed.is_open = self.is_open
         self.feeds.append(feed)
         self.last_heard = self._clock.now()
         return feed
 
-    def close_feed(self, feed: Feed) -> None:
+    def close_feed(self, feed: WatchFeed) -> None:
         if feed in self.feeds:
             self.feeds.remove(feed)
         if not self.feeds:
@@ -112,7 +112,7 @@ class Program:
         """Whether all that it was given has gone out."""
         return all(feed.is_sent for feed in self.feeds)
 
-    def feeds_of(self, resource: GroupResource) -> Iterator[Feed]:
+    def feeds_of(self, resource: GroupResource) -> Iterator[WatchFeed]:
         return (feed for feed in self.feeds if feed.resource == resource)
 
     def give_all(self) -> int:
@@ -176,7 +176,7 @@ class Program:
     def _refuse(self, held: Held, error: ApiError) -> None:
         """What makes the scenario worthless is not carried out either."""
         self.fault = self.fault or str(error)
-        held.resolve(Reply.refusing(error))
+        held.resolve(GateReply.refusing(error))
         self._changed()
 
     def arrived(self) -> None:
@@ -239,7 +239,7 @@ class Program:
         for held in [each for each in self.held if self._may_know(each.asked)]:
             self.let_in(held)
 
-    def _may_know(self, asked: Asked) -> bool:
+    def _may_know(self, asked: OutsideRequest) -> bool:
         return asked.reads and not (self.sees_pods_in_turn and asked.lists_pods)
 
     @property
@@ -269,7 +269,7 @@ class Program:
         for feed in self.feeds:
             feed.is_open = False
 
-    def release(self, too_late: Reply) -> None:
+    def release(self, too_late: GateReply) -> None:
         """The scenario is over: nothing is held any more, and late writes change nothing."""
         self.sees_pods_in_turn = self.is_gathering = False
         self.is_open, self.may_read, self.wake, self._sorted = True, False, None, None

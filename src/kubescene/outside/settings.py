@@ -11,7 +11,7 @@ from typing import Any
 
 from kubescene.clock import MINUTE, parse_duration
 from kubescene.outside.command_lines import GATES, Flags, flags_of, gates_of, is_on, is_true, last
-from kubescene.scenario.outside import DEFAULT_SCHEDULER_NAME, Feed, OutsideController
+from kubescene.scenario.outside import DEFAULT_SCHEDULER_NAME, OutsideController, ShownPods
 from kubescene.types import JsonObject
 
 LEAST_RATE = 10_000
@@ -165,7 +165,7 @@ def _of_profiles(config: Mapping[str, Any], declared: OutsideController) -> Iter
         yield _told("profiles", ", ".join(names), needed, why)
     for profile in profiles:
         yield from _of_waiting_plugins(profile)
-    if declared.feed is Feed.ALL_PODS:
+    if declared.feed is ShownPods.ALL_PODS:
         return
     for profile in profiles:
         for sort in _queue_sorts(profile):

@@ -7,29 +7,29 @@ there long before a scenario calls it, and after; only in between it moves in tu
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from typing import Any
 
-from kubescene.actors import ENGINE, Actor, Role
+from kubescene.actors import ENGINE, Actor, Component
 from kubescene.api.kinds import BOOKKEEPING
-from kubescene.api.records.changes import Change, Decoder
+from kubescene.api.records.changes import Change, RecordDecoder
 from kubescene.api.scheme import GroupResource
 from kubescene.client import Reader
 from kubescene.clock import MILLISECOND, SECOND, Clock, WallClock
-from kubescene.cluster import Cluster
 from kubescene.control import Slot
 from kubescene.controllers.kubelet import KUBELET
 from kubescene.errors import ScenarioError
-from kubescene.outside.asking import PODS
 from kubescene.outside.attempts import OutsideAttempts
-from kubescene.outside.feeds import Feed
+from kubescene.outside.feeds import WatchFeed
 from kubescene.outside.idleness import Idleness
-from kubescene.outside.judgements import judged
-from kubescene.outside.programs import Held, Program, Reply
+from kubescene.outside.programs import GateReply, Held, Program
+from kubescene.outside.requests import PODS
 from kubescene.outside.round_trips import Errand, at_once
 from kubescene.outside.turns.bag import BagTurn
 from kubescene.outside.turns.operator import OperatorTurn
 from kubescene.outside.turns.scheduler import SchedulerTurn
 from kubescene.outside.turns.turn import Turn
 from kubescene.outside.waiters import NO_OTHERS, waiter_of
+from kubescene.runs.worlds import RunWorld
 from kubescene.scenario.outside import OutsideController, OutsideKind, OutsideStatus
 from kubescene.scenario.outsiders import too_late
 from kubescene.store import Store, Subscription
@@ -39,6 +39,9 @@ QUIET_AT_FIRST = 500 * MILLISECOND
 QUIET_BAG_AT_FIRST = 1500 * MILLISECOND
 MOST_KNOWN = 1000
 """Programs that are remembered though nothing is open in their name."""
+PARKED = "parked"
+PARK_POD = "park-pod"
+STILL = "still"
 ALONE = (OutsideKind.SCHEDULER, OutsideKind.BAG)
 """Kinds of programs that are one process: of operators several may share a name."""
 TURNS: dict[OutsideKind, type[Turn]] = {
@@ -49,10 +52,10 @@ TURNS: dict[OutsideKind, type[Turn]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class ServedWorld:
+class WorldOfTurns:
     """A world as turns see it."""
 
-    cluster: Cluster
+    cluster: RunWorld
     real_clock: Clock
 
     @property
@@ -60,7 +63,7 @@ class ServedWorld:
         return self.cluster.store.revision
 
     @property
-    def decoder(self) -> Decoder:
+    def decoder(self) -> RecordDecoder:
         return self.cluster.store
 
     @property
@@ -120,7 +123,7 @@ class Called:
 class OutsideStage:
     """All but `called` is for the engine thread."""
 
-    def __init__(self, cluster: Cluster, clock: Clock | None = None) -> None:
+    def __init__(self, cluster: RunWorld, clock: Clock | None = None) -> None:
         self._cluster = cluster
         self._clock = clock or WallClock()
         self._programs: dict[str, Program] = {}
@@ -139,6 +142,9 @@ class OutsideStage:
         self.since = 0
         """When the scenario began, in real time."""
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> None:
+        """A copy of the world is played without programs outside: they are in one world only."""
+
     # -- the server ----------------------------------------------------------------------------
 
     def program(self, name: str) -> Program:
@@ -146,10 +152,10 @@ class OutsideStage:
 
     def open_feed(
         self, name: str, resource: GroupResource, mark: Callable[[], None], product: str = ""
-    ) -> Feed:
+    ) -> WatchFeed:
         return self.program(name).open_feed(resource, mark, product)
 
-    def close_feed(self, name: str, feed: Feed) -> None:
+    def close_feed(self, name: str, feed: WatchFeed) -> None:
         program = self.program(name)
         program.close_feed(feed)
         self.forget(program)
@@ -203,16 +209,14 @@ class OutsideStage:
         for each in declared:
             waiter_of(each, self.waiters)
 
-    def enter(self, declared: OutsideController, role: Role) -> Slot:
+    def enter(self, declared: OutsideController) -> Slot:
         program = self.program(declared.name)
-        schedules = declared.kind is OutsideKind.SCHEDULER
-        is_kubelet = declared.name == KUBELET
-        program.actor = Actor(declared.name, schedules=schedules, is_kubelet=is_kubelet)
+        program.actor = Actor(declared.name, component_of(declared))
         slot = Slot(declared.name, self._cluster.alarm)
         program.enter(is_alone=declared.kind in ALONE)
         program.wake = slot.wake
         program.errand = self.errand
-        world = ServedWorld(self._cluster, self._clock)
+        world = WorldOfTurns(self._cluster, self._clock)
         waiter = waiter_of(declared, self.waiters) if declared.waiter is not None else None
         turn = TURNS[declared.kind](program, declared, world, waiter)
         news = News(program, slot)
@@ -272,7 +276,7 @@ class OutsideStage:
             for each in called.values():
                 each_of_them.callback(self.forget, each.program)
                 late = too_late(scenario, each.program.actor)
-                each_of_them.callback(each.program.release, Reply.refusing(late))
+                each_of_them.callback(each.program.release, GateReply.refusing(late))
                 each_of_them.callback(each.turn.end)
 
     def look(self) -> None:
@@ -290,6 +294,12 @@ class OutsideStage:
             )
             for name, each in self._called.items()
         )
+
+
+def component_of(declared: OutsideController) -> Component:
+    if declared.kind is OutsideKind.SCHEDULER:
+        return Component.SCHEDULER
+    return Component.KUBELET if declared.name == KUBELET else Component.CONTROLLER
 
 
 def nobody_plays() -> bool:
@@ -310,3 +320,47 @@ def late(called: Called) -> str:
         f"kubeconfig whose server URL ends in /as/{name} (kubescene kubeconfig --as {name}), or "
         f'with kubescene run --outside {name}="command"'
     )
+
+
+def judged(
+    declared: OutsideController, by: tuple[str, ...], *, settings_known: bool, failed: bool = False
+) -> OutsideStatus:
+    """What a Scenario's status says of a program: how it was judged, and what that is worth.
+
+    ``by`` are the signs that were gone by; ``settings_known``: somebody has looked at them.
+
+    ``failed``: the scenario ended because of it.
+    """
+    doubt = doubt_about(declared, by, settings_known=settings_known)
+    if failed and by:
+        doubt = "the scenario failed because of it: when it did depends on the machine"
+    signs = (*by, *waiters_of(declared)) if by else ()
+    return OutsideStatus(declared.name, str(declared.kind), signs, not doubt, doubt)
+
+
+def waiters_of(declared: OutsideController) -> list[str]:
+    """The waiter that had to agree, as a sign."""
+    spec = declared.waiter
+    return [] if spec is None else [f"waiter {spec.name or 'conditions'}"]
+
+
+def doubt_about(declared: OutsideController, by: tuple[str, ...], *, settings_known: bool) -> str:
+    """Why another run may differ; empty if it will not.
+
+    Equal runs are promised only where nothing was guessed: a program that says itself when a loop
+    is over (``parked``), and a scheduler that stands still in its park pods, is watched by the
+    kernel's accounts meanwhile, and has the settings that take its timers and races away.
+    """
+    if not by:
+        return "it never had a turn"
+    if declared.kind is OutsideKind.BAG:
+        return "its workers race: the state that they end in is alike, not the way there"
+    if PARKED in by and declared.kind is OutsideKind.OPERATOR:
+        return ""
+    if declared.kind is OutsideKind.OPERATOR:
+        return "the end of a loop was judged from outside: let it say so itself (parked)"
+    if PARK_POD not in by or STILL not in by:
+        return "whether it had read what it was sent was judged by silence: start it with --outside"
+    if declared.unchecked:
+        return "settings: Unchecked, so its timers and races may show"
+    return "" if settings_known else "its settings are not known: start it with --outside"

@@ -36,7 +36,7 @@ WRITES = ("add", "replace")
 """Operations of a JSON patch whose value is written."""
 
 
-class Window(NamedTuple):
+class TimeWindow(NamedTuple):
     """The real time of a run, both ends included, and the instant that it stands for."""
 
     since: int
@@ -63,7 +63,7 @@ def with_scenario_times(body: JsonValue, since: int, until: int, now: int) -> Js
     ``since`` and ``until`` are real, ``now`` is virtual, all in nanoseconds. What needs no change
     is not copied, and nothing is changed in place.
     """
-    window = Window(since, until, now)
+    window = TimeWindow(since, until, now)
     if isinstance(body, list):
         return _list([_operation(each, window) for each in body], body)
     return _value(body, window)
@@ -81,7 +81,7 @@ def is_time(name: str) -> bool:
     return name.endswith(TIMES) or name in OTHER_TIMES
 
 
-def _value(value: Any, window: Window) -> Any:
+def _value(value: Any, window: TimeWindow) -> Any:
     if isinstance(value, Mapping):
         return _object({name: _member(name, each, window) for name, each in value.items()}, value)
     if isinstance(value, list):
@@ -89,7 +89,7 @@ def _value(value: Any, window: Window) -> Any:
     return value
 
 
-def _member(name: str, value: Any, window: Window) -> Any:
+def _member(name: str, value: Any, window: TimeWindow) -> Any:
     if isinstance(value, str):
         return window.instead_of(value) if is_time(name) else value
     if name in OPAQUE:
@@ -99,14 +99,14 @@ def _member(name: str, value: Any, window: Window) -> Any:
     return _value(value, window)
 
 
-def _managed(entry: Any, window: Window) -> Any:
+def _managed(entry: Any, window: TimeWindow) -> Any:
     time = entry.get("time") if isinstance(entry, Mapping) else None
     if not isinstance(time, str):
         return entry
     return _object({**entry, "time": window.instead_of(time)}, entry)
 
 
-def _operation(operation: Any, window: Window) -> Any:
+def _operation(operation: Any, window: TimeWindow) -> Any:
     """One operation of a JSON patch. What it only compares with is left alone."""
     if not isinstance(operation, Mapping) or operation.get("op") not in WRITES:
         return operation

@@ -6,8 +6,7 @@ written, an old one counted up, or nothing, as client-go's recorders do. Off unl
 """
 
 from kubescene.recording.notices import NORMAL, WARNING, Notice, regarding, regarding_record
-from kubescene.recording.recorder import SILENT, EventRecorder, Recorder
-from kubescene.recording.stamps import EventStamps
+from kubescene.recording.recorder import SILENT, EventRecorder, EventStamps, Recorder
 
 __all__ = [
     "NORMAL",

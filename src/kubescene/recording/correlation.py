@@ -6,25 +6,30 @@ its Event is counted up. Does the component say too much about this object? Afte
 thing every five minutes; what is left out is still counted.
 """
 
+from collections import OrderedDict
+from collections.abc import Hashable
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Generic, TypeAlias, TypeVar
 
 import msgspec
 
 from kubescene.clock import SECOND
 from kubescene.recording.notices import Notice
-from kubescene.recording.recents import Recents
 
 MAX_SIMILAR = 10
 SIMILAR_FOR = 600 * SECOND
 SPAM_BURST = 25
 SPAM_REFILL = 300 * SECOND
 COMBINED = "(combined from similar events): "
+MAX_ENTRIES = 4096
+"""As many of each sort are remembered."""
 
 Key: TypeAlias = tuple[str, ...]
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
 
 
-class Observation(msgspec.Struct, frozen=True):
+class CorrelatedEvent(msgspec.Struct, frozen=True):
     """An Event as it should be now. ``count`` 1 means that it is new."""
 
     notice: Notice
@@ -67,6 +72,25 @@ class Allowance:
         return True
 
 
+class Recents(Generic[K, V]):
+    """A memory of bounded size: it forgets what was not asked for longest."""
+
+    def __init__(self, most: int = MAX_ENTRIES) -> None:
+        self._most = most
+        self._entries: OrderedDict[K, V] = OrderedDict()
+
+    def get(self, key: K) -> V | None:
+        if key in self._entries:
+            self._entries.move_to_end(key)
+        return self._entries.get(key)
+
+    def put(self, key: K, value: V) -> None:
+        self._entries[key] = value
+        self._entries.move_to_end(key)
+        if len(self._entries) > self._most:
+            self._entries.popitem(last=False)
+
+
 class Correlator:
     """Remembers what one component has said."""
 
@@ -75,7 +99,7 @@ class Correlator:
         self._counted: Recents[Key, Counted] = Recents()
         self._allowances: Recents[Key, Allowance] = Recents()
 
-    def observe(self, notice: Notice, name: str, now: int) -> Observation | None:
+    def observe(self, notice: Notice, name: str, now: int) -> CorrelatedEvent | None:
         """What to write; ``name`` is for a new Event. None: too much has been said."""
         speaker = spam_key(notice)
         key: Key = (*speaker, notice.reason)
@@ -90,7 +114,7 @@ class Correlator:
         self._counted.put(key, counted)
         if not self._may_speak(speaker, now):
             return None
-        return Observation(notice, counted.name, counted.count, counted.first, combined)
+        return CorrelatedEvent(notice, counted.name, counted.count, counted.first, combined)
 
     def _is_combined(self, key: Key, message: str, now: int) -> bool:
         """Whether so much like it was said, for the same reason, that it is said in one Event."""

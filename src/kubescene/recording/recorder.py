@@ -1,4 +1,9 @@
-"""The recorder of one component: from notices to Event objects, in the component's own name."""
+"""The recorder of one component: from notices to Event objects, in the component's own name.
+
+An Event is called by the object's name and an instant, as ``web.18a2f0c81b3e5d00``. On a real
+cluster nanoseconds make such names unique. Here many things happen at one instant, so the stamp
+moves on by one nanosecond for each: the same world gives the same names.
+"""
 
 import logging
 from typing import Protocol
@@ -9,20 +14,38 @@ from kubescene.api.scheme import GroupVersionKind
 from kubescene.client import ObjectRef, Writer
 from kubescene.clock import Clock, EventQueue, format_micro_time, format_time
 from kubescene.errors import AlreadyExistsError, ApiError, NotFoundError
-from kubescene.recording.correlation import Correlator, Observation
+from kubescene.recording.correlation import CorrelatedEvent, Correlator
 from kubescene.recording.forms import EventForms
 from kubescene.recording.notices import Notice
-from kubescene.recording.series import FINISH_AFTER, Series, SeriesBook
-from kubescene.recording.stamps import EventStamps
+from kubescene.recording.series import FINISH_AFTER, EventSeries, SeriesBook
 from kubescene.types import JsonObject
 
+MAX_NAME_LENGTH = 253
 NEW_EVENT = GroupVersionKind("events.k8s.io", "v1", "Event")
 DEFAULT_NAMESPACE = "default"
 """Where Events about objects without a namespace lie."""
-
 _INSTANCE = "kubescene"
-
 _log = logging.getLogger(__name__)
+
+
+class EventStamps:
+    """Stamps of one world, shared by all of its recorders."""
+
+    __slots__ = ("_clock", "_last")
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._last = -1
+
+    def name(self, about: str) -> str:
+        """A name that no Event of this world has had."""
+        stamp = self._last = max(self._clock.now(), self._last + 1)
+        name = f"{about}.{stamp:x}"
+        # A name that long is no name any more; upstream makes one up, too.
+        return name if len(name) <= MAX_NAME_LENGTH else f"{stamp:x}"
+
+    def reset(self) -> None:
+        self._last = -1
 
 
 class Recorder(Protocol):
@@ -99,7 +122,7 @@ class EventRecorder:
         if self._ticking:
             self._event_queue.after(FINISH_AFTER, self._tick, name="series of events")
 
-    def _write_series(self, series: Series) -> None:
+    def _write_series(self, series: EventSeries) -> None:
         event = new_event(series)
         self._write(event, {"series": event["series"]} if series.count > 1 else None)
 
@@ -127,7 +150,7 @@ class EventRecorder:
         return True
 
 
-def core_event(observation: Observation, now: int) -> JsonObject:
+def core_event(observation: CorrelatedEvent, now: int) -> JsonObject:
     """An Event as kube-controller-manager and the kubelet write them."""
     notice = observation.notice
     event: JsonObject = {
@@ -146,7 +169,7 @@ def core_event(observation: Observation, now: int) -> JsonObject:
     return event
 
 
-def new_event(series: Series) -> JsonObject:
+def new_event(series: EventSeries) -> JsonObject:
     """An Event as kube-scheduler writes them."""
     notice = series.notice
     event: JsonObject = {

@@ -19,7 +19,7 @@ REFRESH_EVERY = 5
 Key: TypeAlias = tuple[object, ...]
 
 
-class Series(msgspec.Struct):
+class EventSeries(msgspec.Struct):
     """An Event and how often it has been observed. ``count`` 1 means that it is no series."""
 
     notice: Notice
@@ -33,21 +33,21 @@ class SeriesBook:
     """The Events of one component that may still be added to."""
 
     def __init__(self) -> None:
-        self._open: dict[Key, Series] = {}
+        self._open: dict[Key, EventSeries] = {}
         self._ticks = 0
 
-    def observe(self, notice: Notice, name: str, now: int) -> Series | None:
+    def observe(self, notice: Notice, name: str, now: int) -> EventSeries | None:
         """What to write now; ``name`` is for a new Event. None: it has been counted."""
         key = kind_of(notice)
         known = self._open.get(key)
         if known is None:
-            known = self._open[key] = Series(notice, name, now, now)
+            known = self._open[key] = EventSeries(notice, name, now, now)
             return known
         known.count += 1
         known.last = now
         return known if known.count == 2 else None
 
-    def tick(self, now: int) -> list[Series]:
+    def tick(self, now: int) -> list[EventSeries]:
         """Close what has ended; returns the series to write once more."""
         self._ticks += 1
         due = []

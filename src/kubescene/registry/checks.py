@@ -2,15 +2,18 @@
 
 from kubescene.api import validation
 from kubescene.api.scheme import ResourceType
+from kubescene.api.validation.core.events import new_event_errors
 from kubescene.clock import Clock
 from kubescene.errors import ForbiddenError
 from kubescene.registry.admission.chain import AdmissionChain, AdmissionRequest, silent
 from kubescene.registry.custom_resources import DEFINITIONS, CustomResources, definition_errors
+from kubescene.registry.expressions import selector_errors
 from kubescene.registry.subresources.pod_subresources import POD_PARTS
 from kubescene.registry.writes import WriteRequest
 from kubescene.store import Store
 from kubescene.types import JsonObject
 
+NEWER_EVENTS = "events.k8s.io/v1"
 _ADMISSION_VERBS = {"patch": "update"}
 
 
@@ -29,12 +32,14 @@ class Checks:
         self, request: WriteRequest, obj: JsonObject, old: JsonObject | None, place: str = ""
     ) -> JsonObject:
         """The object as the first round of admission leaves it."""
+        if self._has_no_say(request, obj, old):
+            return obj
         return self._admission.admit(self._asked(request, obj, old, place))
 
     def accept(self, request: WriteRequest, new: JsonObject, old: JsonObject | None) -> None:
         """Validation, and admission's last word on the object as it would be stored."""
-        self.validate(new, old, request.resource_type, request.subresource)
-        if self._admission.validators:
+        self.validate(new, old, request.resource_type, request.subresource, _sent_as(request))
+        if self._admission.validators and not self._has_no_say(request, new, old):
             self._admission.validate(self._asked(request, new, old, ""))
 
     def validate(
@@ -43,13 +48,20 @@ class Checks:
         old: JsonObject | None,
         resource_type: ResourceType,
         subresource: str = "",
+        sent_as: str = "",
     ) -> None:
-        """422 with one cause per field that is wrong."""
+        """422 with one cause per field that is wrong.
+
+        ``sent_as`` is the version in which the client wrote it: Events of the newer group have
+        rules of their own, in whatever form they are kept.
+        """
         if resource_type.custom:
             errors = self._custom.errors(new, old, resource_type, subresource)
         elif old is None:
             place = new["metadata"].get("namespace")
             errors = validation.validate_create(new, resource_type, namespace=place)
+            if sent_as == NEWER_EVENTS:
+                errors += new_event_errors(new)
         elif subresource == "status":
             errors = validation.validate_status_update(new, old, resource_type)
         elif subresource == "finalize":
@@ -60,6 +72,8 @@ class Checks:
             errors = validation.validate_update(new, old, resource_type)
         if resource_type.group_resource == DEFINITIONS and not errors:
             errors = definition_errors(new, old)
+        elif resource_type.gvk.group == "resource.k8s.io" and not subresource:
+            errors += selector_errors(new, old, resource_type)
         validation.raise_if_invalid(errors, resource_type, new["metadata"].get("name", ""))
 
     def validate_metadata(
@@ -82,6 +96,15 @@ class Checks:
                 kind=resource.resource,
             )
 
+    def _has_no_say(self, request: WriteRequest, new: JsonObject, old: JsonObject | None) -> bool:
+        """Whether nothing but the status changes, to which no plugin says anything."""
+        return (
+            request.subresource == "status"
+            and old is not None
+            and new["metadata"] is old["metadata"]
+            and self._admission.is_quiet
+        )
+
     def _asked(
         self, request: WriteRequest, obj: JsonObject, old: JsonObject | None, place: str
     ) -> AdmissionRequest:
@@ -99,3 +122,8 @@ class Checks:
             clock=self._clock,
             warn=request.options.warn or silent,
         )
+
+
+def _sent_as(request: WriteRequest) -> str:
+    body = request.body
+    return str(body.get("apiVersion") or "") if isinstance(body, dict) else ""

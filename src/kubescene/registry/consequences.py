@@ -8,7 +8,7 @@ and they never move a step.
 
 from typing import TYPE_CHECKING
 
-from kubescene.actors import Actor, Role
+from kubescene.actors import Actor, Component
 from kubescene.api.options import DeleteOptions
 from kubescene.api.patching.patches import PatchType
 from kubescene.api.records import Record
@@ -26,8 +26,10 @@ from kubescene.registry.definition_status import CLEANUP_FINALIZER
 if TYPE_CHECKING:
     from kubescene.registry.interface import Registry
 
-ACCOUNTS_CONTROLLER = Actor("service-account-controller", Role.PRESIMULATION)
-DEFINITIONS_CONTROLLER = Actor("custom-resource-definition-controller", Role.PRESIMULATION)
+ACCOUNTS_CONTROLLER = Actor("service-account-controller", Component.CONTROLLER, inside=True)
+DEFINITIONS_CONTROLLER = Actor(
+    "custom-resource-definition-controller", Component.CONTROLLER, inside=True
+)
 
 
 class Consequences:

@@ -23,6 +23,8 @@ from kubescene.api.schemas.schema_validation import NO_OLD, validate_schema
 from kubescene.api.schemas.structural import (
     EMPTY,
     Structural,
+    check_embedded,
+    check_lists,
     compile_schema,
     complaint_about_size,
     defaulted,
@@ -31,7 +33,6 @@ from kubescene.api.schemas.structural import (
     unknown_fields,
     without_nulls,
 )
-from kubescene.api.schemas.structural_checks import check_embedded, check_lists
 from kubescene.api.schemas.structural_rules import check_definition
 from kubescene.api.scheme import GroupResource, GroupVersionKind, ResourceType, Scheme
 from kubescene.api.text.whole_numbers import with_whole_numbers
@@ -39,6 +40,7 @@ from kubescene.api.validation import raise_if_invalid, validate_create, validate
 from kubescene.api.validation.field_errors import ErrorList, FieldError
 from kubescene.api.validation.field_paths import SPEC, Path
 from kubescene.registry.definition_status import is_true, with_status
+from kubescene.registry.expressions import rule_errors
 from kubescene.store import Store
 from kubescene.types import JsonObject
 
@@ -245,8 +247,9 @@ def definition_errors(new: JsonObject, old: JsonObject | None) -> list[FieldErro
 def _schema_errors(definition: bytes) -> tuple[FieldError, ...]:
     # Many worlds have the same few definitions.
     errors = ErrorList()
-    check_definition(orjson.loads(definition), errors)
-    return tuple(errors)
+    read = orjson.loads(definition)
+    check_definition(read, errors)
+    return tuple(errors or rule_errors(read))
 
 
 @lru_cache(maxsize=16)

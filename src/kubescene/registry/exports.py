@@ -11,6 +11,8 @@ from collections.abc import Generator, Iterable, Iterator, Mapping
 from typing import Any
 
 from kubescene.actors import Actor, Role
+from kubescene.api.field_ownership import managed_fields
+from kubescene.api.field_ownership.managed_fields import with_managed_fields
 from kubescene.api.options import DeleteOptions
 from kubescene.api.records import Record
 from kubescene.api.scheme import GroupResource, ResourceType
@@ -160,6 +162,8 @@ def restorable(registry: Registry, obj: JsonObject) -> tuple[ResourceType, JsonO
     )
     kept = {name: own[name] for name in KEPT if name in own}
     complete = with_part(fresh, "metadata", {**fresh["metadata"], **kept})
+    if managed_fields.decode(own.get("managedFields")) is None:  # stored ones can be read
+        complete = with_managed_fields(complete, None)
     if "status" not in obj or resource_type.group_resource == DEFINITIONS:
         complete = registry.preparation.create(complete, resource_type)
     registry.checks.validate(complete, None, resource_type)

@@ -15,9 +15,9 @@ from kubescene.api import conversion
 from kubescene.api.defaulting import defaults
 from kubescene.api.field_ownership import managed_fields
 from kubescene.api.field_ownership.field_sets import FieldSet, contains, fields_of
-from kubescene.api.field_ownership.field_shapes import FREE, Shape, custom_shape, kind_shape
+from kubescene.api.field_ownership.field_shapes import FREE, FieldShape, custom_shape, kind_shape
 from kubescene.api.field_ownership.field_walks import NoKeyError, compare, without_empty
-from kubescene.api.field_ownership.managed_fields import Managers, Writer, with_managed_fields
+from kubescene.api.field_ownership.managed_fields import Managers, OwnedWrite, with_managed_fields
 from kubescene.api.patching import apply
 from kubescene.api.patching.apply import Applied, ApplyConflictError
 from kubescene.api.schemas import strict_decoding
@@ -122,7 +122,7 @@ class Ownership:
         self._scheme = scheme
         self._custom = custom
         self._clocks = clocks
-        self._custom_shapes: dict[GroupVersionKind, tuple[Structural, Shape]] = {}
+        self._custom_shapes: dict[GroupVersionKind, tuple[Structural, FieldShape]] = {}
         self._specs: OrderedDict[tuple[GroupVersionKind, int], tuple[JsonObject, FieldSet]] = (
             OrderedDict()
         )
@@ -196,7 +196,7 @@ class Ownership:
         new: JsonObject,
         known: Managers,
         served: ResourceType,
-        writer: Writer,
+        writer: OwnedWrite,
     ) -> JsonObject:
         versions = KindVersions(self, served)
         before, after = (managed_fields.without_managed_fields(each) for each in (old, new))
@@ -307,8 +307,8 @@ class Ownership:
 
     # -- writers and versions ------------------------------------------------------------------
 
-    def _writer(self, manager: str, served: ResourceType, subresource: str) -> Writer:
-        return Writer(
+    def _writer(self, manager: str, served: ResourceType, subresource: str) -> OwnedWrite:
+        return OwnedWrite(
             manager=manager or "unknown",
             api_version=served.api_version,
             time=format_time(self._clocks.of(served).now()),
@@ -316,7 +316,7 @@ class Ownership:
             reset=reset_fields(served, subresource),
         )
 
-    def shape(self, gvk: GroupVersionKind) -> Shape | None:
+    def shape(self, gvk: GroupVersionKind) -> FieldShape | None:
         """The shape of a kind that is served; None for others. Without a schema it is free."""
         kind = self._custom.of(gvk)
         if kind is None:
@@ -333,7 +333,7 @@ class KindVersions(Struct, frozen=True):
     ownership: Ownership
     served: ResourceType
 
-    def shape(self, api_version: str) -> Shape | None:
+    def shape(self, api_version: str) -> FieldShape | None:
         return self.ownership.shape(GroupVersionKind.of(api_version, self.served.kind))
 
     def seen(self, obj: JsonObject) -> JsonObject:

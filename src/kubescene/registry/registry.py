@@ -190,8 +190,6 @@ class EmbeddedRegistry(Registry):
         current = self.record(pods, namespace, name)
         body = {"spec": {"nodeName": str((target.get("target") or {}).get("name"))}}
         request = WriteRequest(actor, "bind", pods, "binding", options, body, MERGE, wish=target)
-        if (found := self._shortcuts.find(request, current)) is not None:
-            return self._commit(request, current, found)
         pod = self.store.decoded(current)
         node = binding.target_node(target, pod)
         return self._commit(
@@ -366,9 +364,9 @@ class EmbeddedRegistry(Registry):
     def _prepared(
         self, new: JsonObject, old: JsonObject, resource_type: ResourceType, subresource: str
     ) -> JsonObject:
-        new = updated_metadata(new, old)
         if subresource == "status":
             return strategies.keep_spec(new, old, resource_type)
+        new = updated_metadata(new, old)
         if subresource in POD_PARTS:
             new = narrowed(new, old, subresource)
         elif resource_type.has_status:

@@ -5,9 +5,8 @@ One module per kind of change proposes; `trials` lets the fork's scheduler decid
 placed is offered. This package knows a world with a scheduler in it, not what it is made of.
 """
 
-from kubescene.remedies.applying import apply_remedy
-from kubescene.remedies.remedy import Edit, Remedies, Remedy, RemedyKind
-from kubescene.remedies.searching import MAX_TRIALS, OF_A_KIND, find_remedies
+from kubescene.remedies.remedy import Edit, Remedies, Remedy, RemedyKind, apply_remedy
+from kubescene.remedies.search import MAX_TRIALS, OF_A_KIND, find_remedies
 
 __all__ = [
     "MAX_TRIALS",

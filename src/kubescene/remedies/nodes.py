@@ -4,8 +4,7 @@ from collections.abc import Hashable, Iterator
 
 import orjson
 
-from kubescene.remedies.remedy import NODE_COST, Edit, Remedy, RemedyKind
-from kubescene.remedies.replacing import fresh
+from kubescene.remedies.remedy import NODE_COST, Edit, Remedy, RemedyKind, fresh
 from kubescene.remedies.trials import Trials
 from kubescene.scheduler.state.node_info import NodeInfo
 from kubescene.types import JsonObject

@@ -1,15 +1,25 @@
-"""A remedy as plain data, and what it costs.
+"""A remedy as plain data, what it costs, and doing what it says in a world or in a fork of it.
 
 The cost is a number of points, so that unlike changes can be put in order. It is a convention, not
 a price: what is easily done and easily taken back comes first. See design note 0031.
 """
 
 from enum import StrEnum
-from typing import Literal
+from typing import Any, Literal, Protocol
 
 import msgspec
 
+from kubescene.api.copies import own_copy
 from kubescene.types import JsonObject
+
+_OF_THE_SERVER = (
+    "uid",
+    "resourceVersion",
+    "creationTimestamp",
+    "generation",
+    "managedFields",
+    "selfLink",
+)
 
 
 class RemedyKind(StrEnum):
@@ -82,3 +92,47 @@ def in_order(remedies: list[Remedy]) -> Remedies:
 
 def _place(remedy: Remedy) -> tuple[int, int]:
     return remedy.cost, _ORDER[remedy.kind]
+
+
+class Editable(Protocol):
+    """A world that can be written to, as `kubescene.cluster.Cluster` can."""
+
+    @property
+    def create(self) -> Any: ...
+
+    @property
+    def patch(self) -> Any: ...
+
+    @property
+    def delete(self) -> Any: ...
+
+
+def apply_remedy(world: Editable, remedy: Remedy) -> None:
+    """Make the changes; nothing settles. A pod is replaced at once, without grace."""
+    for edit in remedy.edits:
+        _apply(world, edit)
+
+
+def _apply(world: Editable, edit: Edit) -> None:
+    if edit.verb == "label":
+        world.patch("Node", edit.name, edit.object)
+        return
+    if edit.verb in ("replace", "delete"):
+        world.delete("Pod", edit.name, edit.namespace, grace_period_s=0)
+    if edit.verb in ("replace", "create"):
+        world.create(edit.object)
+
+
+def fresh(obj: JsonObject) -> JsonObject:
+    """An object without what the server adds to it."""
+    copy: JsonObject = own_copy(obj)
+    copy.pop("status", None)
+    for name in _OF_THE_SERVER:
+        copy["metadata"].pop(name, None)
+    return copy
+
+
+def replaced(pod: JsonObject) -> Edit:
+    """The edit that puts a changed pod in the place of the old one."""
+    metadata = pod["metadata"]
+    return Edit("replace", "Pod", metadata["name"], metadata["namespace"], fresh(pod))

@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from kubescene.api.copies import own_copy
 from kubescene.api.quantity import Quantity, parse
 from kubescene.api.resource_requests import CPU, is_extended, pod_requests
-from kubescene.remedies.remedy import Edit, Remedy, RemedyKind, request_cost
-from kubescene.remedies.replacing import replaced
+from kubescene.remedies.remedy import Edit, Remedy, RemedyKind, replaced, request_cost
 from kubescene.remedies.trials import Trials
 from kubescene.types import JsonObject
 

@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 
 from kubescene.api.copies import own_copy
-from kubescene.remedies.remedy import TERM_COST, Remedy, RemedyKind
-from kubescene.remedies.replacing import replaced
+from kubescene.remedies.remedy import TERM_COST, Remedy, RemedyKind, replaced
 from kubescene.remedies.trials import Trials
 from kubescene.types import JsonObject
 

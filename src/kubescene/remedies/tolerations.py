@@ -5,8 +5,7 @@ from collections.abc import Iterator
 
 from kubescene.api.copies import own_copy
 from kubescene.api.selectors.tolerations import find_untolerated
-from kubescene.remedies.remedy import TOLERATION_COST, Remedy, RemedyKind
-from kubescene.remedies.replacing import replaced
+from kubescene.remedies.remedy import TOLERATION_COST, Remedy, RemedyKind, replaced
 from kubescene.remedies.trials import Trials
 from kubescene.types import JsonObject, ReadOnlyObject
 

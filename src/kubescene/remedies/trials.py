@@ -7,9 +7,11 @@ that are changed for a trial are put back afterwards.
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any, Protocol, Self
 
 from kubescene.api.records import make_record
 from kubescene.api.scheme import GroupResource
+from kubescene.errors import ConfigurationError
 from kubescene.scheduler.cycle.decisions import Decision
 from kubescene.scheduler.cycle.suppositions import Supposition
 from kubescene.scheduler.framework.cycle_state import CycleState
@@ -22,6 +24,29 @@ from kubescene.types import JsonObject
 NODES, PODS = GroupResource("", "nodes"), GroupResource("", "pods")
 REVISION = 0
 """What is made up for a trial was never written."""
+
+
+class WholeWorld(Protocol):
+    """A world with its controllers, for changes that they have to act on."""
+
+    @property
+    def create(self) -> Any: ...
+
+    @property
+    def patch(self) -> Any: ...
+
+    @property
+    def delete(self) -> Any: ...
+
+    @property
+    def get(self) -> Any: ...
+
+    @property
+    def list(self) -> Any: ...
+
+    def fork(self) -> Self: ...
+
+    def settle(self) -> Self: ...
 
 
 class TrialsSpentError(Exception):
@@ -37,14 +62,20 @@ class Trials:
         pod: JsonObject,
         most: int,
         go_on: Callable[[], bool] | None = None,
+        world: WholeWorld | None = None,
     ) -> None:
         self.pod = pod
         self.left = most
         self._go_on = go_on
+        self._world = world
         self._scheduler = scheduler
         self._classes = PodClasses()
         self.info = self._info(pod)
-        self._cycle = scheduler.cycle_of(self.info.scheduler_name)
+        if (name := self.info.scheduler_name) not in scheduler.cycles:
+            raise ConfigurationError(
+                f"{self.key} asks for the scheduler {name!r}: no profile has it"
+            )
+        self._cycle = scheduler.cycle_of(name)
         # Whether others could be driven away is another question; it is asked once, by victims.
         self._cycle.framework.post_filter = ()
 
@@ -64,11 +95,24 @@ class Trials:
 
     def decide(self, pod: JsonObject | None = None) -> Decision:
         """The whole decision, explained."""
+        self._spend()
+        info = self.info if pod is None else self._info(pod)
+        return self._cycle.decide(info, explain=Explain.FULL)
+
+    def another_world(self) -> WholeWorld | None:
+        """A fork of the whole world, for one trial; None if there is none."""
+        self._spend()
+        return None if self._world is None else self._world.fork()
+
+    def listed(self, kind: str) -> Sequence[JsonObject]:
+        """The objects of a kind as they are."""
+        found: Sequence[JsonObject] = () if self._world is None else self._world.list(kind)
+        return found
+
+    def _spend(self) -> None:
         if self.left <= 0 or (self._go_on is not None and not self._go_on()):
             raise TrialsSpentError
         self.left -= 1
-        info = self.info if pod is None else self._info(pod)
-        return self._cycle.decide(info, explain=Explain.FULL)
 
     @contextmanager
     def node(self, obj: JsonObject) -> Iterator[None]:

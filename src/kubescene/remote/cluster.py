@@ -18,7 +18,7 @@ from kubescene.api.scheme import GroupVersionKind, ResourceType
 from kubescene.client import ObjectRef
 from kubescene.client.http import Endpoint, HttpClient
 from kubescene.clock import Clock
-from kubescene.cluster import Cluster, ClusterOptions
+from kubescene.cluster import ClusterOptions, ClusterWorld
 from kubescene.controllers.registrations import ControllerRegistrations
 from kubescene.errors import AlreadyExistsError, ConfigurationError, NotFoundError
 from kubescene.registry.admission.plugins.service_account import DEFAULT_ACCOUNT, SERVICE_ACCOUNTS
@@ -59,7 +59,7 @@ class Gatekeeper(Protocol):
         ...
 
 
-class RemoteCluster(Cluster):
+class RemoteCluster(ClusterWorld):
     """The world behind ``endpoint``. Made, it has installed the definitions and seen everything."""
 
     def __init__(

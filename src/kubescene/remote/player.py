@@ -9,9 +9,9 @@ from kubescene.live.scenarios import LiveScenarios
 from kubescene.remote.cluster import RemoteCluster
 from kubescene.remote.scenarios import MOST_BYTES, RemoteScenario
 from kubescene.remote.webhook.certificates import Certificate
-from kubescene.remote.webhook.judging import Judge
-from kubescene.remote.webhook.registration import Registration
-from kubescene.remote.webhook.serving import Webhook
+from kubescene.remote.webhook.registration import WebhookRegistration
+from kubescene.remote.webhook.reviews import AdmissionReviewer
+from kubescene.remote.webhook.server import Webhook
 from kubescene.runs.sinks import DirectorySink
 from kubescene.runs.staging import StoredScenario
 from kubescene.scenario.phases import ResultsStrategy
@@ -67,7 +67,7 @@ class Player:
         self._tell = tell
         self._is_stopping = False
         self._webhook: Webhook | None = None
-        self._registration: Registration | None = None
+        self._registration: WebhookRegistration | None = None
         self.scenarios = LiveScenarios(
             cluster,
             results,
@@ -78,12 +78,12 @@ class Player:
     def admit_by(self, certificate: Certificate, host: str, port: int) -> str:
         """Serve an admission webhook, and have it asked while a scenario is under way; its URL."""
         cluster = self._cluster
-        judge = Judge(
+        judge = AdmissionReviewer(
             self.scenarios, cluster.registry.link, cluster.scheme, cluster.store, cluster.clock
         )
         judge.user = own_name(cluster)
         self._webhook = Webhook(judge, certificate, host, port)
-        self._registration = Registration(cluster, self._webhook.url, certificate.bundle)
+        self._registration = WebhookRegistration(cluster, self._webhook.url, certificate.bundle)
         cluster.gatekeeper = self._registration
         self._webhook.start()
         return self._webhook.url

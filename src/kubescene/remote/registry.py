@@ -8,34 +8,94 @@ What differs, because it must: the gate is asked before the server is. A first w
 the server refuses has moved the minor step all the same.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
 from msgspec import structs
 
 from kubescene.actors import Actor
+from kubescene.api.disruption_budgets import BUDGET, BUDGETS, budget_selector
 from kubescene.api.kinds import NODE, POD
-from kubescene.api.options import NO_OPTIONS, DeleteOptions, OperationOrigin, WriteOptions
+from kubescene.api.options import (
+    NO_OPTIONS,
+    PLAIN_DELETE,
+    DeleteOptions,
+    OperationOrigin,
+    WriteOptions,
+)
 from kubescene.api.patching.patches import PatchType
 from kubescene.api.records import Record
 from kubescene.api.scheme import ResourceType
 from kubescene.client import ObjectRef
+from kubescene.clock import format_time
 from kubescene.errors import ApiError, BadRequestError, KubesceneError
 from kubescene.registry import Registry
 from kubescene.registry.interface import BINDING
 from kubescene.registry.metadata import free_name
+from kubescene.registry.objects import set_condition
 from kubescene.registry.patching import apply_patch
 from kubescene.registry.preconditions import not_found
+from kubescene.registry.subresources.eviction import (
+    API_SERVER,
+    DISRUPTION_TARGET,
+    Evictions,
+    is_unguarded,
+)
 from kubescene.registry.writes import WriteRequest, resolve_namespace
 from kubescene.remote.consequences import RemoteConsequences
-from kubescene.remote.evictions import RemoteEvictions
 from kubescene.remote.link import Announcement, Link
-from kubescene.remote.sending import is_same, named, plain, undated
 from kubescene.types import JsonObject
 
 EVICT = "evict"
 FINALIZE = "finalize"
+DATES = ("creationTimestamp", "deletionTimestamp")
+"""Which nobody may change, and a server knows if they are left out."""
+
+
+class RemoteEvictions(Evictions):
+    """Evicts by the server's own subresource.
+
+    What the server writes on the way, to the budget and to the pod, is told as in an embedded
+    world.
+    """
+
+    _registry: "RemoteRegistry"
+
+    def evict(
+        self,
+        actor: Actor,
+        namespace: str,
+        name: str,
+        *,
+        options: DeleteOptions = PLAIN_DELETE,
+        origin: OperationOrigin | None = None,
+    ) -> Record:
+        return self._registry.evict(actor, namespace, name, options=options, origin=origin)
+
+    def budgets_of(self, pod: Record | None) -> Sequence[Record]:
+        """The budgets that have to allow an eviction, as they are before it."""
+        if pod is None or is_unguarded(pod):
+            return ()
+        store = self._registry.store
+        budgets = store.list(BUDGETS, pod.namespace)
+        return [it for it in budgets if budget_selector(store.decoded(it)).matches(pod.labels)]
+
+    def tell(self, actor: Actor, pod: Record, budgets: Sequence[Record]) -> None:
+        """What was written beside the deletion of a pod; ``pod`` and budgets are as before."""
+        registry, options = self._registry, WriteOptions(field_manager=API_SERVER)
+        for before in budgets:
+            after = registry.store.get(before.resource, *before.key)
+            if after is not None and after is not before:
+                kind = registry.type_of(BUDGET)
+                registry.tell(WriteRequest(actor, "update", kind, "status", options), after, before)
+        status = registry.store.decoded(pod).get("status") or {}
+        now = format_time(registry.clock.now())
+        conditions = set_condition(status.get("conditions") or [], DISRUPTION_TARGET, now)
+        body, merge = {"status": {"conditions": conditions}}, PatchType.MERGE
+        pods = registry.type_of(POD)
+        noted = WriteRequest(actor, "patch", pods, "status", options, body, merge)
+        registry.tell(noted, registry.store.get(pod.resource, *pod.key) or pod, pod)
 
 
 class RemoteRegistry(Registry):
@@ -334,3 +394,31 @@ class RemoteRegistry(Registry):
     def is_gone(self, record: Record) -> bool:
         found = self.store.get(record.resource, record.namespace, record.name)
         return found is None or found.uid != record.uid
+
+
+def plain(request: WriteRequest) -> WriteOptions:
+    """The options as they can be told over HTTP."""
+    options = request.options
+    return WriteOptions(
+        dry_run=options.dry_run,
+        field_manager=request.manager,
+        strict=options.strict,
+        force=options.force,
+    )
+
+
+def named(name: str, namespace: str) -> JsonObject:
+    """The metadata that say which object is meant."""
+    return {**({"name": name} if name else {}), **({"namespace": namespace} if namespace else {})}
+
+
+def undated(metadata: JsonObject) -> JsonObject:
+    """Metadata that can be sent back: dates are the scenario's here, and the server's there."""
+    return {name: value for name, value in metadata.items() if name not in DATES}
+
+
+def is_same(new: JsonObject, old: JsonObject, subresource: str) -> bool:
+    """Whether an update changes nothing, as far as can be told from here."""
+    if subresource == "status":
+        return bool(new.get("status") == old.get("status"))
+    return new == old

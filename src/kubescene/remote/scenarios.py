@@ -162,6 +162,7 @@ class RemoteScenario(ToldStatus):
         spec: JsonObject = obj.get("spec") or {}
         if spec != self._spec:
             self._spec = spec
+            self._is_draft = bool(spec.get("events"))
 
 
 def is_too_large(error: ApiError) -> bool:

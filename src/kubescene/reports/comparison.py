@@ -6,6 +6,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from kubescene.reports.columns import plain_table, put
 from kubescene.reports.comparison_words import (
     change,
     equal_line,
@@ -16,22 +17,22 @@ from kubescene.reports.comparison_words import (
     told_divergence,
     told_expectation,
     told_mover,
+    told_names,
     told_rest,
     told_run,
     told_unexplained,
     told_why,
 )
-from kubescene.reports.terminal import plain_table
 from kubescene.reports.words import counted
 from kubescene.results.comparison import Cause, Comparison, PlacedPod, Side
-from kubescene.results.comparison.values import NodeComparison, NodeUse
+from kubescene.results.comparison.values import ComparedNodeUse, NodeComparison
 
 ROWS_SHOWN = 20
 
 
 def print_comparison(comparison: Comparison, console: Console, *, replayable: bool) -> None:
     """One line if they are equal; otherwise what differs, the inputs first."""
-    console.print(Group(*sections(comparison, replayable=replayable)))
+    put(console, Group(*sections(comparison, replayable=replayable)))
 
 
 def sections(comparison: Comparison, *, replayable: bool) -> Iterable[RenderableType]:
@@ -46,8 +47,10 @@ def sections(comparison: Comparison, *, replayable: bool) -> Iterable[Renderable
         return
     yield from headlines(comparison)
     yield inputs_table(comparison) if comparison.inputs else Text(f"\n{given_line(comparison)}")
-    if comparison.expectations:
+    if comparison.unmet:
         yield expectations_table(comparison)
+    elif comparison.expectations:
+        yield Text(f"\n{expectations_line(comparison)}")
     yield from parting(comparison)
     yield from pod_sections(comparison)
     yield from number_sections(comparison)
@@ -64,7 +67,7 @@ def headlines(comparison: Comparison) -> Iterable[RenderableType]:
 def parting(comparison: Comparison) -> Iterable[RenderableType]:
     """Where they part, in sentences."""
     lines = [] if comparison.divergence is None else told_divergence(comparison.divergence)
-    lines += filter(None, [told_rest(comparison)])
+    lines += filter(None, [told_rest(comparison), told_names(comparison)])
     if lines:
         yield Text("\n" + "\n".join(lines))
 
@@ -217,7 +220,7 @@ def node_cells(row: NodeComparison) -> list[str]:
     return [cell for pair in zip(*cells, strict=True) for cell in pair]
 
 
-def _cells(use: NodeUse | None) -> tuple[str, str, str]:
+def _cells(use: ComparedNodeUse | None) -> tuple[str, str, str]:
     if use is None:
         return ("-", "-", "-")
     return (str(use.pods), f"{use.cpu_share:.0%}", f"{use.memory_share:.0%}")

@@ -17,13 +17,14 @@ from kubescene.reports.comparison_words import (
     told_divergence,
     told_expectation,
     told_mover,
+    told_names,
     told_rest,
     told_unexplained,
     told_why,
 )
 from kubescene.reports.words import counted
 from kubescene.results.comparison import Comparison, PlacedPod, Side
-from kubescene.results.comparison.values import NodeUse
+from kubescene.results.comparison.values import ComparedNodeUse
 
 ROWS_SHOWN = 50
 INPUTS_SHOWN = 20
@@ -53,8 +54,8 @@ def _lines(comparison: Comparison, *, replayable: bool) -> Iterator[str]:
         yield from _expectations(comparison)
     if comparison.divergence is not None:
         yield " ".join(text(line, 1_000) for line in told_divergence(comparison.divergence)) + "\n"
-    if rest := told_rest(comparison):
-        yield f"{text(rest)}\n"
+    for line in filter(None, [told_rest(comparison), told_names(comparison)]):
+        yield f"{text(line, 500)}\n"
     yield from _pods(comparison)
     yield from _numbers(comparison)
     for line in told_unexplained(comparison, replayable=replayable):
@@ -81,7 +82,7 @@ def _overview(comparison: Comparison) -> Iterator[str]:
     yield from table(heads, rows, len(rows))
 
 
-def _share(use: NodeUse | None, resource: str) -> str:
+def _share(use: ComparedNodeUse | None, resource: str) -> str:
     if use is None:
         return "-"
     return f"{use.cpu_share if resource == 'cpu' else use.memory_share:.1%}"

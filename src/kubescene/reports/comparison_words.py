@@ -72,6 +72,16 @@ def told_divergence(divergence: Divergence) -> list[str]:
     return sentences
 
 
+def told_names(comparison: Comparison) -> str:
+    """How pods were matched that are not called the same."""
+    if not comparison.renamed:
+        return ""
+    return (
+        f"{counted(comparison.renamed, 'pod')} of controllers have other names in B: they are "
+        "matched by who made them and the order in which they came."
+    )
+
+
 def told_rest(comparison: Comparison) -> str:
     """How the other differences hang together with the first."""
     causes = [each.cause for each in comparison.placed if each.cause is not None]

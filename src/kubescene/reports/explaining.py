@@ -8,6 +8,8 @@ from rich.table import Table
 from rich.text import Text
 
 from kubescene.instruments.attempts import ExtenderRecord, PreemptionRecord, TriedNode, WaitRecord
+from kubescene.reports.amounts import told_duration
+from kubescene.reports.columns import put
 from kubescene.results.explaining import ExplainedAttempt, NodeVerdict
 
 NODES_SHOWN = 20
@@ -17,7 +19,8 @@ NOT_KEPT = "scores were not kept: run again with spec.simulation.explain: Full t
 
 def print_attempt(attempt: ExplainedAttempt, console: Console, *, node: str = "") -> None:
     """All that is known of an attempt, or what is known about one node in it."""
-    title = Text.assemble((attempt.pod, "bold"), f" at step {attempt.step}: ")
+    when = f" (+{told_duration(attempt.time_s)})" if attempt.time_s else ""
+    title = Text.assemble((attempt.pod, "bold"), f" at step {attempt.step}{when}: ")
     if attempt.node:
         title.append(f"bound to {attempt.node}", style="green")
     else:
@@ -56,9 +59,9 @@ def print_verdicts(attempt: ExplainedAttempt, console: Console, node: str = "") 
     # Apart from each other: reasons are long, and beside the scores they would be cut.
     fitting = [each for each in listed if not each.rejected_by]
     if fitting:
-        console.print(verdicts_table(attempt, fitting))
+        put(console, verdicts_table(attempt, fitting))
     if len(fitting) < len(listed):
-        console.print(refusals_table(each for each in listed if each.rejected_by))
+        put(console, refusals_table(each for each in listed if each.rejected_by))
     if attempt.is_unscored:
         _say("only one node fits, not scored", console)
     if (left := len(shown) - NODES_SHOWN) > 0:
@@ -121,7 +124,7 @@ def print_preemption(preemption: PreemptionRecord, console: Console, node: str =
     console.print(Text(text, style="yellow"))
     tried = [each for each in preemption.tried if node in ("", each.node)]
     if tried:
-        console.print(trials_table(preemption, tried[:NODES_SHOWN]))
+        put(console, trials_table(preemption, tried[:NODES_SHOWN]))
     left = preemption.trials - min(len(tried), NODES_SHOWN)
     if tried and left > 0 and not node:
         _say(f"and {left} more nodes", console)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from kubescene.autoscalers.horizontal import BackTest, BackTestRow
-from kubescene.clock.durations import SECOND, format_duration
+from kubescene.durations import SECOND, format_duration
 from kubescene.reports.plots import bars
 from kubescene.types import JsonObject
 

@@ -21,7 +21,7 @@ NEVER = "1970-01-01T00:00:00"
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class JunitCase:
     """One line in a list of test results. ``outcome`` is empty where all is well."""
 
     name: str
@@ -37,7 +37,7 @@ class Suite:
     """One scenario."""
 
     name: str
-    cases: tuple[Case, ...]
+    cases: tuple[JunitCase, ...]
     started: str = NEVER
     seconds: float = 0.0
     properties: tuple[tuple[str, str], ...] = ()
@@ -52,7 +52,7 @@ def suite_of(summary: Summary, expected: Sequence[str] = ()) -> Suite:
     cases = [run_case(summary.message if failed else "", "ScenarioFailed")]
     if failed:
         skipped = "not looked at: the run failed"
-        cases += [Case(name, "skipped", message=skipped) for name in expected]
+        cases += [JunitCase(name, "skipped", message=skipped) for name in expected]
     else:
         cases += map(expectation_case, summary.expectations)
     properties = (
@@ -69,16 +69,15 @@ def unplayed(name: str, fault: str) -> Suite:
     return Suite(name, (run_case(fault, "BadInput"),))
 
 
-def run_case(fault: str, type: str) -> Case:
-    return Case(THE_RUN, "error", type, fault, fault) if fault else Case(THE_RUN)
+def run_case(fault: str, type: str) -> JunitCase:
+    return JunitCase(THE_RUN, "error", type, fault, fault) if fault else JunitCase(THE_RUN)
 
 
-def expectation_case(outcome: ExpectationOutcome) -> Case:
+def expectation_case(outcome: ExpectationOutcome) -> JunitCase:
     if outcome.holds:
-        return Case(outcome.name)
+        return JunitCase(outcome.name)
     kind = ("error", "NoValue") if outcome.error else ("failure", "DoesNotHold")
-    detail = f"{outcome.why}\n\nexpression: {outcome.expression}"
-    return Case(outcome.name, *kind, outcome.why, detail)
+    return JunitCase(outcome.name, *kind, outcome.why, outcome.told)
 
 
 def duration_of(summary: Summary) -> tuple[str, float]:
@@ -128,7 +127,7 @@ def suite_element(suite: Suite, number: int) -> Element:
     return element
 
 
-def case_element(case: Case, suite: str) -> Element:
+def case_element(case: JunitCase, suite: str) -> Element:
     names = {"classname": legal(suite), "name": legal(case.name), "time": "0.000"}
     element = Element("testcase", names)
     if case.outcome:

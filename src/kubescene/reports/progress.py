@@ -4,14 +4,13 @@ Rates and time left are by the machine's clock: they are for the one who waits, 
 """
 
 from collections.abc import Sequence
-from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from rich.console import Console
 
 from kubescene.actors import Role
 from kubescene.clock import SECOND, ScenarioStep, WallClock
-from kubescene.reports.tallies import Amounts, Tally
+from kubescene.reports.tallies import Amounts, RunTally, time_left
 from kubescene.reports.words import counted
 from kubescene.timeline import Instrument, ObjectWrite, SchedulingAttempt, StepPhaseChange
 
@@ -121,12 +120,7 @@ class ProgressReporter(Instrument):
         self._line.open(self._amounts.steps)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *ending: object) -> None:
         self._line.close()
 
     @property
@@ -174,9 +168,9 @@ class ProgressReporter(Instrument):
         elif self._line.is_due:
             self._line.say(self.reached)
 
-    def _tally(self) -> Tally:
+    def _tally(self) -> RunTally:
         spent = self._line.spent_s
-        return Tally(self._amounts, self._written, self._bound, self._failed, spent)
+        return RunTally(self._amounts, self._written, self._bound, self._failed, spent)
 
 
 class MatrixProgress:
@@ -189,12 +183,7 @@ class MatrixProgress:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *ending: object) -> None:
         self._line.close()
 
     def start(self, total: int, kept: int) -> None:
@@ -231,9 +220,7 @@ class MatrixProgress:
         if self._failed:
             text += f", {self._failed} failed"
         spent = self._line.spent_s
-        if self._played and spent > 0:
+        if self._played and spent >= 1:
             text += f", {self._played / spent:.3g} a second"
-            if not self._is_over:
-                left = (self._total - self._kept - self._played) * spent / self._played
-                text += f", about {left:.0f} s left"
-        return text
+        left = time_left(self._played, self._total - self._kept, spent)
+        return text if left is None else f"{text}, about {max(left, 1):.0f} s left"

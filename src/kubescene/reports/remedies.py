@@ -7,6 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from kubescene.remedies import Remedy
+from kubescene.reports.columns import put
 
 NONE_FOUND = "no single change was found that would place it"
 
@@ -23,7 +24,7 @@ def print_remedies(pod: str, remedies: Sequence[Remedy], console: Console) -> No
     table.add_column("then it fits", header_style="dim")
     for remedy in remedies:
         table.add_row(str(remedy.cost), Text(remedy.text), Text(remedy.node))
-    console.print(table)
+    put(console, table)
     console.print("each was tried in a copy of the world, alone", style="dim")
 
 

@@ -4,6 +4,16 @@ from typing import NamedTuple
 
 from kubescene.reports.words import counted
 
+SECONDS_TO_TELL, PART_TO_TELL = 3.0, 0.05
+"""Before that much of the time and of the work, nobody can tell how long the rest takes."""
+
+
+def time_left(done: int, total: int, spent_s: float) -> float | None:
+    """Seconds for the rest if it goes on like that; None if nobody can tell yet."""
+    if spent_s < SECONDS_TO_TELL or not total * PART_TO_TELL <= done < total:
+        return None
+    return spent_s * (total - done) / done
+
 
 class Amounts(NamedTuple):
     """How much a scenario has to do: major steps, objects that operations write, pods of those."""
@@ -13,7 +23,7 @@ class Amounts(NamedTuple):
     pods: int = 0
 
 
-class Tally(NamedTuple):
+class RunTally(NamedTuple):
     """What was done in so many seconds of the machine's time."""
 
     amounts: Amounts
@@ -34,9 +44,9 @@ class Tally(NamedTuple):
         Pods that operations create are to be bound, or at least to be tried.
         """
         tried = min(self.bound + self.failed, self.amounts.pods)
-        done, total = self.written + tried, self.amounts.writes + self.amounts.pods
-        is_known = self.rate is not None and 0 < done < total
-        return self.spent_s * (total - done) / done if is_known else None
+        return time_left(
+            self.written + tried, self.amounts.writes + self.amounts.pods, self.spent_s
+        )
 
     def told(self) -> str:
         """In words, for a line of its own."""
@@ -46,7 +56,7 @@ class Tally(NamedTuple):
             f"{self.written} of {counted(most, 'object')} written, "
             f"{counted(self.bound, 'pod')} bound, {counted(self.failed, 'failed attempt')}"
             f"{'' if rate is None else f', {rate:,.0f} a second'}"
-            f"{'' if left is None else f', about {left:.0f} s left'}"
+            f"{'' if left is None else f', about {max(left, 1):.0f} s left'}"
         )
 
     def short(self) -> str:
@@ -58,6 +68,6 @@ class Tally(NamedTuple):
             f"{self.bound} bound",
             f"{self.failed} failed" if self.failed else "",
             "" if rate is None else f"{rate:,.0f}/s",
-            "" if left is None else f"{left:.0f} s left",
+            "" if left is None else f"{max(left, 1):.0f} s left",
         ]
         return ", ".join(filter(None, parts))

@@ -8,30 +8,32 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from kubescene.results import ExpectationOutcome, NodeUse, Placement, Summary
+from kubescene.reports.amounts import told_duration
+from kubescene.reports.columns import TerminalColumn, fitted_table, put
+from kubescene.reports.node_tables import nodes_tables
+from kubescene.results import ExpectationOutcome, Placement, Summary
 
 PHASE_STYLES = {"Succeeded": "bold green", "Paused": "bold yellow", "Failed": "bold red"}
-BAR_WIDTH = 12
 ROWS_SHOWN = 12
 
 
 def print_summary(summary: Summary, console: Console) -> None:
     """Steps, decisions, nodes and pods that wait, as far as there are any."""
-    console.print(Group(*sections(summary)))
+    put(console, Group(*sections(summary, console.width)))
 
 
-def sections(summary: Summary) -> Iterable[RenderableType]:
+def sections(summary: Summary, width: int) -> Iterable[RenderableType]:
     yield headline(summary)
     if summary.warnings:
         yield warnings_text(summary)
     if summary.steps:
-        yield steps_table(summary)
+        yield steps_table(summary, width)
     if summary.placements:
-        yield decisions_table(summary)
+        yield decisions_table(summary, width)
     if summary.nodes:
-        yield nodes_table(summary)
+        yield from nodes_tables(summary.nodes, width)
     if summary.pending:
-        yield pending_table(summary)
+        yield pending_table(summary, width)
     if summary.ignored:
         yield ignored_line(summary)
     if summary.outside:
@@ -75,15 +77,18 @@ def expectations_text(summary: Summary) -> RenderableType:
 
 
 def expectation_line(outcome: ExpectationOutcome) -> RenderableType:
-    style, mark = ("green", "holds  ") if outcome.holds else ("red", "FAILS  ")
+    style, mark = ("green", "holds  ") if outcome.holds else ("bold red", "FAILS  ")
     table = Table.grid()
     text = f"{outcome.name}: {outcome.why}" if outcome.why else outcome.name
-    table.add_row(Text(f"  {mark}", style=style), Text(text))
+    table.add_row(Text(f"  {mark}", style=style), Text(text, style="" if outcome.holds else "red"))
     return table
 
 
 def headline(summary: Summary) -> RenderableType:
+    """How it ended; what its author expects of it comes first if it did not come true."""
     phase = Text(summary.phase, style=PHASE_STYLES.get(summary.phase, "bold"))
+    if summary.unmet:
+        phase = Text.assemble((summary.verdict, "bold red"), (f"  {summary.phase}", "dim"))
     title = Text.assemble((summary.scenario, "bold"), "  ", phase)
     if summary.message:
         return Panel(Text(summary.message), title=title, title_align="left", border_style="red")
@@ -92,64 +97,50 @@ def headline(summary: Summary) -> RenderableType:
     return title
 
 
-WIDEST_TITLE = 60
-
-
-def plain_table(title: str, *columns: tuple[str, str]) -> Table:
-    """A table that is as wide as its title: rich would break that at the table's width."""
-    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
-    table.min_width = min(WIDEST_TITLE, max(map(len, title.splitlines())))
-    for name, justify in columns:
-        table.add_column(name, justify=justify, header_style="dim")  # type: ignore[arg-type]
-    return table
-
-
-def steps_table(summary: Summary) -> Table:
-    table = plain_table(
+def steps_table(summary: Summary, width: int) -> Table:
+    """What was done in each step; pods that wait are those without a node at its end."""
+    steps = summary.steps
+    waiting = [Text(str(s.pending), style="yellow" if s.pending else "") for s in steps]
+    return fitted_table(
         "\nSteps",
-        ("step", "right"),
-        ("operations", "right"),
-        ("minor steps", "right"),
-        ("bound", "right"),
-        ("unschedulable", "right"),
-        ("deleted", "right"),
-        ("other writes", "right"),
+        (
+            TerminalColumn("step", "right", [str(s.major) for s in steps]),
+            TerminalColumn("operations", "right", [str(s.operations) for s in steps], 1),
+            TerminalColumn("minor steps", "right", [str(s.minor_steps) for s in steps], 3),
+            TerminalColumn(
+                "attempts", "right", [str(s.scheduled + s.failed_attempts) for s in steps], 2
+            ),
+            TerminalColumn("bound", "right", [str(s.scheduled) for s in steps]),
+            TerminalColumn("waiting", "right", waiting),
+            TerminalColumn("deleted", "right", [str(s.deleted) for s in steps]),
+            TerminalColumn("other writes", "right", [str(s.controller_writes) for s in steps], 4),
+        ),
+        width,
     )
-    for step in summary.steps:
-        failed = Text(str(step.failed_attempts), style="yellow" if step.failed_attempts else "")
-        table.add_row(
-            str(step.major),
-            str(step.operations),
-            str(step.minor_steps),
-            str(step.scheduled),
-            failed,
-            str(step.deleted),
-            str(step.controller_writes),
-        )
-    return table
 
 
-def decisions_table(summary: Summary) -> Table:
+def decisions_table(summary: Summary, width: int) -> Table:
     shown = summary.placements[-ROWS_SHOWN:]
     scored = any(placed.score is not None for placed in shown)
-    table = plain_table(
-        f"\nDecisions{_decisions_told(summary.placements_total, shown, scored=scored)}",
-        ("step", "right"),
-        ("pod", "left"),
-        ("node", "left"),
-        *((("score", "right"), ("runner-up", "left")) if scored else ()),
-        ("nodes that fit", "right"),
+    scores = [_score_cells(placed) for placed in shown]
+    columns = [TerminalColumn("step", "right", [placed.step for placed in shown])]
+    if summary.started != summary.ended:
+        times = [f"+{told_duration(placed.time_s)}" for placed in shown]
+        columns.append(TerminalColumn("time", "right", times, 1))
+    columns += (
+        TerminalColumn("pod", "left", [placed.pod for placed in shown]),
+        TerminalColumn("node", "left", [Text(placed.node, style="green") for placed in shown]),
     )
-    for placed in shown:
-        table.add_row(
-            placed.step,
-            placed.pod,
-            Text(placed.node, style="green"),
-            *(_score_cells(placed) if scored else ()),
-            # A scheduler outside the process does not tell which nodes it has looked at.
-            f"{placed.feasible} of {placed.candidates}" if placed.candidates else "-",
+    if scored:
+        columns += (
+            TerminalColumn("score", "right", [score for score, _ in scores], 3),
+            TerminalColumn("runner-up", "left", [runner_up for _, runner_up in scores], 4),
         )
-    return table
+    # Of the nodes evaluated; a scheduler outside the process does not tell which it has.
+    fits = [f"{p.feasible} of {p.candidates}" if p.candidates else "-" for p in shown]
+    columns.append(TerminalColumn("feasible", "right", fits, 2))
+    told = _decisions_told(summary.placements_total, shown, scored=scored)
+    return fitted_table(f"\nDecisions{told}", columns, width)
 
 
 def _decisions_told(total: int, shown: Sequence[Placement], *, scored: bool) -> str:
@@ -166,55 +157,15 @@ def _score_cells(placed: Placement) -> tuple[str, str]:
     return score, "only one fits" if placed.feasible == 1 else "-"
 
 
-def nodes_table(summary: Summary) -> Table:
-    nodes = sorted(summary.nodes, key=lambda node: -share(node, "cpu"))
-    more = f" (the {ROWS_SHOWN} busiest of {len(nodes)})" if len(nodes) > ROWS_SHOWN else ""
-    table = plain_table(
-        f"\nNodes{more}", ("node", "left"), ("pods", "right"), ("cpu", "left"), ("memory", "left")
-    )
-    for node in nodes[:ROWS_SHOWN]:
-        table.add_row(node.name, str(node.pods), gauge(node, "cpu"), gauge(node, "memory"))
-    return table
-
-
-def pending_table(summary: Summary) -> Table:
+def pending_table(summary: Summary, width: int) -> Table:
     more = f" ({ROWS_SHOWN} of {len(summary.pending)})" if len(summary.pending) > ROWS_SHOWN else ""
-    table = plain_table(
-        f"\nPods that wait{more}", ("pod", "left"), ("tried", "right"), ("why", "left")
+    shown = summary.pending[:ROWS_SHOWN]
+    return fitted_table(
+        f"\nPods that wait{more}",
+        (
+            TerminalColumn("pod", "left", [Text(pod.pod, style="yellow") for pod in shown]),
+            TerminalColumn("tried", "right", [str(pod.attempts) for pod in shown], 1),
+            TerminalColumn("why", "left", [Text(pod.message) for pod in shown], folds=True),
+        ),
+        width,
     )
-    for pod in summary.pending[:ROWS_SHOWN]:
-        table.add_row(Text(pod.pod, style="yellow"), str(pod.attempts), Text(pod.message))
-    return table
-
-
-def share(node: NodeUse, resource: str) -> float:
-    offered = node.allocatable.get(resource, 0)
-    return node.requested.get(resource, 0) / offered if offered else 0.0
-
-
-def gauge(node: NodeUse, resource: str) -> Text:
-    """A bar and the figures: requested of allocatable."""
-    offered = node.allocatable.get(resource, 0)
-    if not offered:
-        return Text("-", style="dim")
-    used = share(node, resource)
-    filled = min(round(used * BAR_WIDTH), BAR_WIDTH)
-    style = "red" if used > 0.95 else "yellow" if used > 0.8 else "green"
-    amounts = f" {amount(resource, node.requested.get(resource, 0))}/{amount(resource, offered)}"
-    return Text.assemble(
-        ("█" * filled, style),
-        ("░" * (BAR_WIDTH - filled), "dim"),
-        f" {used:4.0%}",
-        (amounts, "dim"),
-    )
-
-
-def amount(resource: str, value: int) -> str:
-    """Cpu in cores, everything else in binary units."""
-    if resource == "cpu":
-        return f"{value / 1000:g}"
-    for unit in ("", "Ki", "Mi", "Gi", "Ti"):
-        if value < 1024 or unit == "Ti":
-            return f"{value:.4g}{unit}" if isinstance(value, float) else f"{value}{unit}"
-        value /= 1024  # type: ignore[assignment]
-    raise AssertionError("unreachable")

@@ -1,7 +1,6 @@
 """A traffic run as a person wants to see it in a terminal."""
 
 from collections.abc import Iterable
-from types import TracebackType
 from typing import Self
 
 import numpy as np
@@ -14,10 +13,24 @@ from kubescene.markup import visible
 from kubescene.reports.plots import axis, highest, plot
 from kubescene.reports.progress import LiveLine
 from kubescene.reports.words import counted
-from kubescene.traffic import AutoscalerDecision, Progress, SizeDecision, TrafficResult
-from kubescene.traffic.measures import Summary
+from kubescene.traffic import (
+    AutoscalerDecision,
+    Phase,
+    Progress,
+    SizeDecision,
+    Summary,
+    TrafficResult,
+    Verdict,
+)
+from kubescene.traffic.decided import early_failures, kept_for, size_changes
 
-PHASE_STYLES = {"Succeeded": "bold green", "Cancelled": "bold yellow", "Failed": "bold red"}
+VERDICT_STYLES = {
+    Verdict.KEPT: "bold green",
+    Verdict.MISSED: "bold red",
+    Verdict.NOTHING: "bold yellow",
+    Phase.CANCELLED: "bold yellow",
+    Phase.FAILED: "bold red",
+}
 PLOT_HEIGHT, RATE_HEIGHT = 8, 3
 DECISIONS_SHOWN = 12
 SAY_EVERY = 10 * SECOND
@@ -38,17 +51,18 @@ def sections(result: TrafficResult, width: int) -> Iterable[RenderableType]:
     changes = [each for each in result.decisions if each.after != each.before]
     if changes:
         yield decisions_table(changes)
-    moved = [each for each in result.sizes if each.evicted or each.resized]
-    if moved:
-        yield sizes_table(moved)
+    elif result.decisions:
+        yield kept_table(result.decisions)
+    if result.sizes:
+        yield sizes_table(size_changes(result.sizes))
     failing = [each for each in result.decisions if each.details.get("error")]
     if failing:
-        yield failing_note(failing, len(result.decisions))
+        yield failing_note(failing, result.decisions)
 
 
 def headline(result: TrafficResult) -> Text:
-    phase = Text(result.phase, style=PHASE_STYLES[result.phase])
-    told = Text.assemble((visible(result.name), "bold"), "  ", phase)
+    verdict = Text(result.verdict, style=VERDICT_STYLES[result.verdict])
+    told = Text.assemble((visible(result.name), "bold"), "  ", verdict)
     told.append(f"  {format_duration(result.end)} simulated, {result.spec.mode} mode", style="dim")
     if result.message:
         told.append(f"\n{visible(result.message)}", style="red")
@@ -90,17 +104,7 @@ def measures_table(summary: Summary) -> Table:
 def measures(summary: Summary) -> Iterable[tuple[str, str]]:
     yield "requests", f"{summary.requests:,}, {summary.open:,} still inside at the end"
     yield "failed", failures(summary)
-    percentiles = ", ".join(
-        f"p{name} {seconds(value)}"
-        for name, value in (
-            ("50", summary.response_p50_s),
-            ("90", summary.response_p90_s),
-            ("95", summary.response_p95_s),
-            ("99", summary.response_p99_s),
-        )
-    )
-    told = f"mean {seconds(summary.response_mean_s)}, {percentiles}"
-    yield "response time", told if summary.succeeded else "none: no request succeeded"
+    yield from response_times(summary)
     yield "SLO", f"missed in {summary.slo_minutes} of {counted(summary.minutes, 'minute')}"
     killed = f", {summary.oom_kills:,} killed for want of memory" if summary.oom_kills else ""
     yield "replicas", f"{summary.replicas_least} to {summary.replicas_most} active{killed}"
@@ -115,17 +119,46 @@ def measures(summary: Summary) -> Iterable[tuple[str, str]]:
         "scaling",
         (
             f"{summary.scale_ups} up, {summary.scale_downs} down, "
-            f"{counted(summary.flapping, 'turn')}, {counted(summary.evictions, 'eviction')}"
+            f"{counted(summary.reversals, 'reversal')}, {counted(summary.evictions, 'eviction')}"
         ),
     )
     if summary.time_to_scale_max_s:
         yield (
-            "time to scale",
+            "decision to ready",
             (
                 f"mean {seconds(summary.time_to_scale_mean_s)}, "
                 f"longest {seconds(summary.time_to_scale_max_s)}"
             ),
         )
+
+
+def response_times(summary: Summary) -> Iterable[tuple[str, str]]:
+    """Of all, failures at their time-outs, and of those served."""
+    if summary.failed:
+        of_all = (
+            summary.all_response_p50_s,
+            summary.all_response_p90_s,
+            summary.all_response_p95_s,
+            summary.all_response_p99_s,
+        )
+        yield "response time", f"of all, failures at their time-outs: {percentiles(of_all)}"
+    of_served = (
+        summary.response_p50_s,
+        summary.response_p90_s,
+        summary.response_p95_s,
+        summary.response_p99_s,
+    )
+    mean = seconds(summary.response_mean_s)
+    told = f"of those served: {percentiles(of_served)}, mean {mean}"
+    name = "" if summary.failed else "response time"
+    yield name, told if summary.succeeded else "none was served"
+
+
+def percentiles(values: Iterable[float | None]) -> str:
+    return ", ".join(
+        f"p{name} {'never' if value is None else seconds(value)}"
+        for name, value in zip((50, 90, 95, 99), values, strict=True)
+    )
 
 
 def failures(summary: Summary) -> str:
@@ -150,11 +183,23 @@ def decisions_table(changes: list[AutoscalerDecision]) -> Table:
     return table
 
 
-def sizes_table(moved: list[SizeDecision]) -> Table:
-    table = titled("Sizes", len(moved))
-    for each in moved[:DECISIONS_SHOWN]:
-        count = counted(len(each.evicted) + len(each.resized), "replica")
-        table.add_row(format_duration(each.time // SECOND * SECOND), count, words(each.reason))
+def kept_table(decisions: list[AutoscalerDecision]) -> Table:
+    """A number that never changes has its reasons, too."""
+    reasons = kept_for(decisions)
+    table = titled(f"Decisions: all {len(decisions)} left the number as it was", len(reasons))
+    for reason, several in reasons[:DECISIONS_SHOWN]:
+        first = format_duration(several[0].time // SECOND * SECOND)
+        table.add_row(first, f"{several[0].after}, {len(several)} times", words(reason))
+    return table
+
+
+def sizes_table(sizes: list[SizeDecision]) -> Table:
+    """Recommendations that differ from the one before, or that moved somebody."""
+    table = titled("Sizes", len(sizes))
+    for each in sizes[:DECISIONS_SHOWN]:
+        moved = len(each.evicted) + len(each.resized)
+        change = counted(moved, "replica") if moved else "nobody"
+        table.add_row(format_duration(each.time // SECOND * SECOND), change, words(each.reason))
     return table
 
 
@@ -163,10 +208,14 @@ def words(reason: str) -> Text:
     return Text(visible(reason))
 
 
-def failing_note(failing: list[AutoscalerDecision], passes: int) -> Text:
+def failing_note(failing: list[AutoscalerDecision], decisions: list[AutoscalerDecision]) -> Text:
     """A count that stays because nothing could be measured looks like one that was decided."""
-    first = failing[0]
+    first, passes = failing[0], len(decisions)
     at, cause = format_duration(first.time // SECOND * SECOND), first.details["error"]
+    if early_failures(decisions) == len(failing):
+        until = format_duration(failing[-1].time // SECOND * SECOND)
+        told = f"No metrics yet until {until}, as after every start"
+        return Text(f"\n{told}: {visible(str(cause).rpartition(': ')[2])}", style="dim")
     told = f"Metrics failed in {len(failing)} of {counted(passes, 'decision')}, first at {at}"
     return Text(f"\n{told}: {visible(str(cause).rpartition(': ')[2])}", style="yellow")
 
@@ -191,12 +240,7 @@ class TrafficProgress:
         self._line.open(total=1.0)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *ending: object) -> None:
         self._line.close()
 
     def __call__(self, progress: Progress) -> None:

@@ -6,9 +6,9 @@ import msgspec
 
 from kubescene.autoscalers.vertical import BackTest
 from kubescene.autoscalers.vertical.amounts import CPU, humanized, units_of
-from kubescene.autoscalers.vertical.back_tests import Subject
+from kubescene.autoscalers.vertical.back_tests import BackTestSubject
 from kubescene.autoscalers.vertical.recommendations import Recommendation
-from kubescene.clock.durations import SECOND, format_duration
+from kubescene.durations import SECOND, format_duration
 from kubescene.reports.plots import bars
 from kubescene.types import JsonObject
 
@@ -44,10 +44,10 @@ def document(test: BackTest) -> JsonObject:
     }
 
 
-def _subjects(test: BackTest) -> list[Subject]:
+def _subjects(test: BackTest) -> list[BackTestSubject]:
     """What was ever recommended, by container and resource."""
     found = {
-        Subject(each.container_name, resource)
+        BackTestSubject(each.container_name, resource)
         for step in test.steps
         for each in step.recommended
         for resource in each.target or {}
@@ -55,7 +55,7 @@ def _subjects(test: BackTest) -> list[Subject]:
     return sorted(found)
 
 
-def _subject_lines(test: BackTest, subject: Subject) -> Iterator[str]:
+def _subject_lines(test: BackTest, subject: BackTestSubject) -> Iterator[str]:
     targets = [_target(step, subject) for step in test.steps]
     last = test.steps[-1].container(subject.container)
     bounds = ""
@@ -83,7 +83,7 @@ def _amount(resource: str, units: int) -> str:
     return f"{units}m" if resource == CPU else humanized(units)
 
 
-def _target(step: Recommendation, subject: Subject) -> int:
+def _target(step: Recommendation, subject: BackTestSubject) -> int:
     found = step.container(subject.container)
     if found is None or found.target is None or subject.resource not in found.target:
         return 0

@@ -17,10 +17,10 @@ from kubescene.results.summary import (
 )
 
 if TYPE_CHECKING:
-    from kubescene.results.annotations import annotated_results
     from kubescene.results.calculations import (
         Moment,
         allocation_rate,
+        annotated_results,
         by_pod,
         iterate,
         node_utilization,
@@ -61,7 +61,7 @@ _HOMES = {
     "RunSource": "sources",
     "Table": "tables",
     "allocation_rate": "calculations",
-    "annotated_results": "annotations",
+    "annotated_results": "calculations",
     "by_pod": "calculations",
     "iterate": "calculations",
     "node_utilization": "calculations",

@@ -1,18 +1,23 @@
 """KEP-140's result calculation package: the functions that its Story 1 asks for.
 
 Each takes whatever `open_run` takes. What comes back can be iterated, and is a frame by
-``.frame()``.
+``.frame()``. `annotated_results` reads what kube-scheduler-simulator, or a run that was asked for
+it, has written into the annotations of a pod.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+import orjson
+
+from kubescene.errors import ConfigurationError
 from kubescene.results.entries import Entries
 from kubescene.results.ledger import Ledger
 from kubescene.results.rows import AllocationRow, AttemptRow, PodRow, UtilizationRow
 from kubescene.results.sources import open_run
 from kubescene.results.tables import Table, tables
 from kubescene.timeline import Fact
+from kubescene.types import JsonObject
 
 
 class Moment(NamedTuple):
@@ -56,3 +61,31 @@ def iterate(where: Any) -> Iterator[Moment]:
     for fact in open_run(where).facts():
         entries.add(fact)
         yield Moment(fact, entries.ledger)
+
+
+def annotated_results(pod: Mapping[str, Any]) -> list[JsonObject]:
+    """What was noted of each attempt at a pod, the oldest first.
+
+    By the names of the annotations without their prefix: ``filter-result``, ``finalscore-result``,
+    ``selected-node`` and others. Empty if the pod has no such annotations.
+    """
+    # Schedulers are much to load for those who have no annotations to read.
+    from kubescene.scheduler.telling.annotation_texts import HISTORY, PREFIX
+
+    noted: Mapping[str, str] = (pod.get("metadata") or {}).get("annotations") or {}
+    newest = {key: text for key, text in noted.items() if key.startswith(PREFIX)}
+    history = newest.pop(HISTORY, "")
+    try:
+        attempts = orjson.loads(history) if history else [newest] if newest else []
+        return [dict(_decoded(each, PREFIX)) for each in attempts]
+    except (orjson.JSONDecodeError, AttributeError, TypeError) as error:
+        name = (pod.get("metadata") or {}).get("name", "")
+        raise ConfigurationError(
+            f"pod {name}: its annotations {PREFIX}* are not those of a scheduler simulator: {error}"
+        ) from error
+
+
+def _decoded(attempt: Mapping[str, str], prefix: str) -> Iterator[tuple[str, Any]]:
+    """Values that are JSON, as values; the selected node is a name."""
+    for key, text in attempt.items():
+        yield key.removeprefix(prefix), orjson.loads(text) if text[:1] in "{[" and text else text

@@ -13,7 +13,7 @@ import msgspec
 from kubescene.errors import ConfigurationError
 from kubescene.results.ledger import Ledger
 from kubescene.results.ledger_entries import FEEDS, PodEntry
-from kubescene.results.states import States
+from kubescene.results.states import States, text_of
 from kubescene.timeline import (
     Advanced,
     CustomFact,
@@ -38,6 +38,9 @@ from kubescene.timeline.facts import Envelope, is_built_in
 from kubescene.timeline.lines import DAMAGED, LineReader, kind_named, line_decoder, line_type
 
 BINDING = "binding"
+POD, NODE = ("", "Pod"), ("", "Node")
+SLICE, CLAIM = ("resource.k8s.io", "ResourceSlice"), ("resource.k8s.io", "ResourceClaim")
+"""Kinds of objects that a ledger follows, by group."""
 IN_STEPS = (
     ObjectCreated,
     ObjectPatched,
@@ -100,6 +103,7 @@ class Entries:
 
         Raises `ValueError` or `msgspec.DecodeError` for a line that makes no sense.
         """
+        self.ledger.facts += 1
         enter = self._enter.get(type(fact))
         if enter is not None:
             self.ledger.at(fact.step, fact.time)
@@ -124,21 +128,28 @@ class Entries:
             except ValueError as error:
                 if not is_other(line):
                     raise damaged(place, number, error) from error
+                self.ledger.facts += 1
         self.ledger.close()
         return self.ledger
 
     # -- objects ---------------------------------------------------------------------------
 
     def _created(self, fact: ObjectCreated) -> None:
-        self.ledger.wrote(asked=fact.is_asked)
+        self._wrote(fact)
         self._stored(fact, self.ledger.pod_created)
+
+    def _wrote(self, fact: Fact) -> None:
+        if fact.is_asked:
+            self.ledger.asked(fact.id, written=True)
+        else:
+            self.ledger.controller_wrote()
 
     def _kept(self, fact: ObjectKept) -> None:
         self.ledger.begin(fact.time)
         self._stored(fact, self.ledger.pod_created)
 
     def _patched(self, fact: ObjectPatched) -> None:
-        self.ledger.wrote(asked=fact.is_asked)
+        self._wrote(fact)
         if fact.subresource == BINDING:
             node = self._states.bound_node(fact)
             self.ledger.pod_bound(fact.namespace, fact.name, node)
@@ -148,18 +159,28 @@ class Entries:
     def _stored(
         self, fact: ObjectCreated | ObjectPatched | ObjectKept, write_pod: Callable[..., None]
     ) -> None:
-        if fact.is_pod:
+        kind = fact.group_kind
+        if kind == POD:
             write_pod(fact.namespace, fact.name, fact.uid, self._states.pod(fact))
-        elif fact.is_node:
+        elif kind == NODE:
             self.ledger.node_written(fact.name, self._states.node(fact))
+        elif kind == SLICE:
+            self.ledger.devices.slice_written(fact.name, text_of(fact))
+        elif kind == CLAIM:
+            self.ledger.devices.claim_written(fact.namespace, fact.name, text_of(fact))
 
     def _deleted(self, fact: ObjectDeleted) -> None:
-        self.ledger.wrote(asked=fact.is_asked)
+        self._wrote(fact)
         self.ledger.deleted()
-        if fact.is_pod:
+        kind = fact.group_kind
+        if kind == POD:
             self.ledger.pod_deleted(fact.namespace, fact.name, marked=fact.marked)
-        elif fact.is_node:
+        elif kind == NODE:
             self.ledger.node_removed(fact.name)
+        elif kind == SLICE:
+            self.ledger.devices.slice_removed(fact.name)
+        elif kind == CLAIM and not fact.marked:
+            self.ledger.devices.claim_removed(fact.namespace, fact.name)
 
     # -- pods ------------------------------------------------------------------------------
 
@@ -176,8 +197,7 @@ class Entries:
     # -- the scenario ----------------------------------------------------------------------
 
     def _asked(self, fact: Fact) -> None:
-        del fact
-        self.ledger.wrote(asked=True)
+        self.ledger.asked(fact.id)
 
     def _ignored(self, fact: OperationsIgnored) -> None:
         self.ledger.ignored += fact.operations

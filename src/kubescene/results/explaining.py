@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 import orjson
 
-from kubescene.clock import ScenarioStep
+from kubescene.clock import SECOND, ScenarioStep
 from kubescene.errors import ConfigurationError
 from kubescene.instruments.attempts import ExtenderRecord, PreemptionRecord, WaitRecord
 from kubescene.results.explanations import ExplainedLine, ExplanationFile, Explanations
@@ -37,7 +37,8 @@ class ExplainedAttempt(msgspec.Struct, frozen=True, rename="camel", omit_default
     """One attempt at one pod. ``plugins`` names the columns of the verdicts' scores.
 
     Those scores are weighted, by ``weights``. Without verdicts, the run did not keep why;
-    ``evaluated`` and ``feasible`` count nodes. ``preemption`` tells whether others could make room,
+    ``evaluated`` and ``feasible`` count nodes, ``time_s`` is virtual time since the run began.
+    ``preemption`` tells whether others could make room,
     ``extenders`` what those said, ``waits`` what the pod waited for with a node promised,
     ``traceback`` where a plugin raised.
     """
@@ -46,6 +47,7 @@ class ExplainedAttempt(msgspec.Struct, frozen=True, rename="camel", omit_default
     step: str
     node: str
     message: str
+    time_s: float = 0
     plugins: tuple[str, ...] = ()
     weights: tuple[int, ...] = ()
     verdicts: tuple[NodeVerdict, ...] = ()
@@ -75,7 +77,7 @@ class ExplainedAttempt(msgspec.Struct, frozen=True, rename="camel", omit_default
         return attempt_html(self)
 
 
-class Attempts(list[ExplainedAttempt]):
+class ExplainedAttempts(list[ExplainedAttempt]):
     """The attempts at one pod, in order; a notebook shows them as tables."""
 
     def _repr_html_(self) -> str:
@@ -84,13 +86,14 @@ class Attempts(list[ExplainedAttempt]):
         return attempts_html(self)
 
 
-def read_attempts(run: str | Path, pod: str) -> Attempts:
+def read_attempts(run: str | Path, pod: str) -> ExplainedAttempts:
     """The attempts at ``NAMESPACE/NAME`` (or a name in ``default``) in a run's directory."""
     name, folder = qualified(pod), Path(run)
     timeline, explanations = folder / TIMELINE_FILE, folder / EXPLANATIONS_FILE
     index = index_of(folder, timeline, explanations, INDEX_FILE)
     attempts = _attempts_in(timeline, name, index)
-    return explained_attempts(attempts, ExplanationFile(explanations, index), name)
+    began = _began(timeline) if attempts else 0
+    return explained_attempts(attempts, ExplanationFile(explanations, index), name, began)
 
 
 def is_mentioned(run: str | Path, pod: str) -> bool:
@@ -99,12 +102,12 @@ def is_mentioned(run: str | Path, pod: str) -> bool:
         return data.find(_named(qualified(pod))) >= 0
 
 
-def attempts_of(log: TimelineLog, explanations: Explanations, pod: str) -> Attempts:
+def attempts_of(log: TimelineLog, explanations: Explanations, pod: str) -> ExplainedAttempts:
     """The same from a log."""
     name = qualified(pod)
     facts = log.of_object("Pod", *name.split("/", 1))
     attempts = [fact for fact in facts if isinstance(fact, PodAttempt)]
-    return explained_attempts(attempts, explanations, name)
+    return explained_attempts(attempts, explanations, name, log[0].time if len(log) else 0)
 
 
 def qualified(pod: str) -> str:
@@ -112,18 +115,30 @@ def qualified(pod: str) -> str:
 
 
 def explained_attempts(
-    attempts: Iterable[PodAttempt], explanations: Explanations, pod: str
-) -> Attempts:
-    """Every attempt, together with its explanation if there is one."""
-    found = Attempts()
+    attempts: Iterable[PodAttempt], explanations: Explanations, pod: str, began: int
+) -> ExplainedAttempts:
+    """Every attempt, together with its explanation if there is one, of a run that began then."""
+    found = ExplainedAttempts()
     lines = explanations.of(pod)
     for attempt in attempts:
         row = _row(explanations, lines[0]) if lines else None
         if row is not None and row.tells_of(attempt):
-            found.append(_explained(row, attempt, explanations, lines.pop(0)))
+            told = _explained(row, attempt, explanations, lines.pop(0))
         else:
-            found.append(_unexplained(pod, attempt))
+            told = _unexplained(pod, attempt)
+        time_s = (attempt.time - began) / SECOND
+        found.append(msgspec.structs.replace(told, time_s=time_s) if time_s else told)
     return found
+
+
+class _Timed(msgspec.Struct, frozen=True):
+    time: int
+
+
+def _began(timeline: Path) -> int:
+    """The time of the first fact."""
+    with mapped(timeline) as data:
+        return msgspec.json.decode(line_at(data, data.find(b"\n") + 1), type=_Timed).time
 
 
 def _named(pod: str) -> bytes:
@@ -166,7 +181,7 @@ class _Group(msgspec.Struct, frozen=True):
     nodes: list[Index]
 
 
-class _Column(msgspec.Struct, frozen=True):
+class _ScoreColumn(msgspec.Struct, frozen=True):
     weight: int
     raw: list[int] | int
     normalized: list[int] | int | None = None
@@ -177,7 +192,7 @@ class _Column(msgspec.Struct, frozen=True):
         return [score * self.weight for score in written_out(told, count)]
 
 
-class _Step(msgspec.Struct, frozen=True):
+class _AttemptStep(msgspec.Struct, frozen=True):
     major: int
     minor: int
 
@@ -186,13 +201,13 @@ class _Row(msgspec.Struct, frozen=True):
     """A line about an attempt, as it is read."""
 
     pod: str
-    step: _Step
+    step: _AttemptStep
     feasible: list[Index] | None = None
     """None if nodes and plugins were not explained."""
     filters: list[_Group] = []
     scored: list[Index] | None = None
     """None if these are the feasible ones."""
-    scores: dict[str, _Column] = {}
+    scores: dict[str, _ScoreColumn] = {}
     totals: list[int] | None = None
     """None if they are the sums of the scores."""
     node: str = ""

@@ -9,8 +9,11 @@ deletion until that is carried out, then *deleted*; *finished* once its phase is
 Failed. Pods that are bound or terminating take room of their node, as long as it exists.
 """
 
+from collections.abc import Mapping
+
 from kubescene.api.resource_requests import PODS
 from kubescene.clock import ScenarioStep
+from kubescene.results.devices import NO_NODE, Devices
 from kubescene.results.ledger_entries import (
     BOUND,
     DELETED,
@@ -19,6 +22,8 @@ from kubescene.results.ledger_entries import (
     STATES,
     TERMINATING,
     NodeEntry,
+    NodeUse,
+    Peak,
     PodEntry,
     PodKey,
     PreemptionEntry,
@@ -27,7 +32,7 @@ from kubescene.results.ledger_entries import (
     Totals,
     add_amounts,
 )
-from kubescene.results.states import NodeState, PodState
+from kubescene.results.states import Amounts, NodeState, PodState
 from kubescene.timeline import Outcome
 
 FINAL_PHASES = ("Succeeded", "Failed")
@@ -44,6 +49,8 @@ class Ledger:
         self.phase = self.message = ""
         self.started_time: int | None = None
         self.time = 0
+        self.facts = 0
+        """All that were told, also those that belong to no step."""
         self.step = NOWHERE
         self.steps: list[StepEntry] = []
         self.pods: list[PodEntry] = []
@@ -67,8 +74,13 @@ class Ledger:
         self._pods: dict[PodKey, PodEntry] = {}
         """The newest of every name."""
         self._standing: dict[str, NodeEntry] = {}
-        self._changed: dict[str, None] = {}
+        self.devices = Devices(self._publish, self._occupy)
         self._current: StepEntry | None = None
+        self._moments = Moments(self._standing, self.totals)
+        self._refused: dict[PodKey, PodEntry] = {}
+        """Pods for which a scheduler found no node in the current step."""
+        self._operation = ""
+        """The last that was played in it."""
 
     # -- reading ---------------------------------------------------------------------------
 
@@ -97,6 +109,8 @@ class Ledger:
         current = self._current
         if current is None or step[0] != current.major:
             current = self._begin(step[0], time)
+        elif step[1] != current.minor or time != self.time:
+            self._moments.look(current)
         if time != self.time:
             self._pass(time)
         self.step = step
@@ -111,6 +125,7 @@ class Ledger:
     def wait_until(self, time: int) -> None:
         """Time went on to at least then, and nothing happened that belongs to a step."""
         if time > self.time and self._current is not None:
+            self._moments.look(self._current)
             self._pass(time)
 
     def close(self) -> None:
@@ -122,6 +137,7 @@ class Ledger:
         self._pods = {(pod.namespace, pod.name): pod for pod in self.pods}
         self._standing = {node.name: node for node in self.nodes if node.ended_step is None}
         self._current = self.steps[-1] if self.steps else None
+        self._moments = Moments(self._standing, self.totals)
 
     def _begin(self, major: int, time: int) -> StepEntry:
         self.begin(time)
@@ -130,6 +146,8 @@ class Ledger:
         self.phase = self.message = ""  # a scenario that paused goes on
         self._current = StepEntry(major, started_time=time, ended_time=time)
         self.steps.append(self._current)
+        self._moments.begin()
+        self._refused, self._operation = {}, ""
         return self._current
 
     def _pass(self, time: int) -> None:
@@ -146,23 +164,26 @@ class Ledger:
         step = self._current
         if step is None:
             return
+        self._moments.rest(step)
         step.ended_time = self.time
         step.pending, step.bound = self.states[PENDING], self.states[BOUND]
+        step.unschedulable = sum(pod.state == PENDING for pod in self._refused.values())
         step.totals = self.totals.copy()
-        for name in self._changed:
-            node = self._standing.get(name)
-            step.nodes[name] = None if node is None else node.use
-        self._changed = {}
 
     # -- entries: what ---------------------------------------------------------------------
 
-    def wrote(self, *, asked: bool) -> None:
-        """A write, asked for by an operation or made by a controller."""
+    def asked(self, id: str, *, written: bool = False) -> None:
+        """An operation was played, or one object of it ``written``: ``nodes``, ``nodes[0]``."""
+        operation = id.rpartition("[")[0] if id.endswith("]") else id
         if self._current is not None:
-            if asked:
-                self._current.operations += 1
-            else:
-                self._current.controller_writes += 1
+            self._current.operations += operation != self._operation
+            self._current.written += written
+        self._operation = operation
+
+    def controller_wrote(self) -> None:
+        """A write that no operation asked for."""
+        if self._current is not None:
+            self._current.controller_writes += 1
 
     def end(self, phase: str, message: str) -> None:
         """The scenario ended, or paused."""
@@ -175,30 +196,61 @@ class Ledger:
         node = self._standing.get(name)
         if node is None:
             node = self._add_node(name)
-        offered = self.totals.allocatable
-        if node.allocatable is not state.allocatable:
-            add_amounts(offered, node.allocatable, -1)
-            add_amounts(offered, state.allocatable, 1)
-            node.allocatable = state.allocatable
-            self._changed[name] = None
+        if node.stated != state.allocatable or node.marks != state.marks:
+            self._moments.touch(name)
+            node.stated, node.marks = state.allocatable, state.marks
+            self._offer(node)
         node.labels = state.labels
 
+    def _offer(self, node: NodeEntry) -> None:
+        """What a node offers may be something else now."""
+        devices = self.devices.published(node.name)
+        offered = {**node.stated, **devices} if devices else node.stated
+        add_amounts(self.totals.allocatable, node.allocatable, -1)
+        add_amounts(self.totals.allocatable, offered, 1)
+        node.allocatable = offered
+
+    def _publish(self, name: str, devices: Amounts) -> None:
+        """So many more devices are on a node, or on none in particular."""
+        node = self._standing.get(name)
+        if name == NO_NODE:
+            self._moments.touch_all()
+            add_amounts(self.totals.allocatable, devices, 1)
+        elif node is not None:
+            self._moments.touch(name)
+            self._offer(node)
+
+    def _occupy(self, name: str, devices: Amounts, sign: int) -> None:
+        """Devices of a node, or of none in particular, are allocated, or no more."""
+        is_standing = name in self._standing
+        if name == NO_NODE:
+            self._moments.touch_all()
+        else:
+            if is_standing:
+                self._moments.touch(name)
+            add_amounts(self._room(name).requested, devices, sign)
+        if is_standing or name == NO_NODE:
+            add_amounts(self.totals.requested, devices, sign)
+
     def _add_node(self, name: str) -> NodeEntry:
+        self._moments.touch(name)
+        self._moments.forget(name)
         node = NodeEntry(name, self.step, self.time, room=self._room(name))
         self._standing[name] = node
         self.nodes.append(node)
-        self._changed[name] = None
         self._count(node, 1)
         return node
 
     def node_removed(self, name: str) -> None:
         """A node is gone. Pods that were on it still say so, but take nothing."""
-        node = self._standing.pop(name, None)
+        node = self._standing.get(name)
         if node is None:
             return
+        self._moments.touch(name)
+        del self._standing[name]
+        node.reach(self._moments.peak(name))
         node.last_use = node.use
         node.ended_step, node.ended_time = self.step, self.time
-        self._changed[name] = None
         self._count(node, -1)
         add_amounts(self.totals.allocatable, node.allocatable, -1)
 
@@ -251,9 +303,9 @@ class Ledger:
         self._come_to(pod, state.phase)
         if pod.holds_room:
             if pod.ask.requests is not state.ask.requests:
-                self._occupy(pod, -1)
+                self._settle(pod, -1)
                 pod.ask = state.ask
-                self._occupy(pod, 1)
+                self._settle(pod, 1)
             return
         pod.ask = state.ask
         if pod.state == PENDING and state.node:
@@ -269,16 +321,17 @@ class Ledger:
         if pod.bound_time is None:
             pod.bound_step, pod.bound_time = self.step, self.time
         self._move(pod, BOUND)
-        self._occupy(pod, 1)
+        self._settle(pod, 1)
 
-    def _occupy(self, pod: PodEntry, sign: int) -> None:
+    def _settle(self, pod: PodEntry, sign: int) -> None:
         """A pod takes its room, or leaves it."""
         node, requests = pod.node, pod.ask.requests
+        if is_standing := node in self._standing:
+            self._moments.touch(node)
         room = (self.rooms.get(node) or self._room(node)).requested
         add_amounts(room, requests, sign)
         room[PODS] += sign
-        if node in self._standing:
-            self._changed[node] = None
+        if is_standing:
             total = self.totals.requested
             add_amounts(total, requests, sign)
             total[PODS] += sign
@@ -290,7 +343,7 @@ class Ledger:
 
     def _end(self, pod: PodEntry, state: str) -> None:
         if pod.holds_room:
-            self._occupy(pod, -1)
+            self._settle(pod, -1)
         if pod.ended_time is None:
             pod.ended_step, pod.ended_time = self.step, self.time
         self._move(pod, state)
@@ -331,6 +384,7 @@ class Ledger:
             pod.attempts += 1
             if not node:
                 pod.failed_attempts += 1
+                self._refused[namespace, name] = pod
         return pod
 
     def preempted(self, namespace: str, name: str, node: str, preemptor: str) -> PodEntry | None:
@@ -340,3 +394,76 @@ class Ledger:
         pod = f"{namespace}/{name}"
         self.preemptions.append(PreemptionEntry(pod, node, preemptor, self.step, self.time))
         return self._pods.get((namespace, name))
+
+
+class Moments:
+    """The moments of a step, and how full nodes and cluster were at each.
+
+    A *moment* is the end of a minor step, or an instant at which virtual time goes on: what is
+    written together, such as the operations of a step, is not looked at halfway. It looks at what
+    has changed when a moment is over: say beforehand what is about to change.
+    """
+
+    def __init__(self, standing: Mapping[str, NodeEntry], totals: Totals) -> None:
+        self._standing = standing
+        self._totals = totals
+        self._peaks: dict[str, Peak] = {}
+        """Of the nodes that changed since the step began."""
+        self._touched: dict[str, None] = {}
+        """Those that changed since the last moment."""
+        self._unseen = self._is_seen = False
+        """Whether anything changed since then; whether there was one in this step."""
+
+    def begin(self) -> None:
+        """A step begins, with the cluster as it is."""
+        self._peaks, self._touched = {}, {}
+        self._unseen, self._is_seen = True, False
+
+    def touch(self, name: str) -> None:
+        """Something about a node is about to change; until now it was as it is."""
+        self._unseen = True
+        if name in self._touched:
+            return
+        self._touched[name] = None
+        if name not in self._peaks:
+            peak = self._peaks[name] = Peak()
+            node = self._standing.get(name)
+            if node is not None and self._is_seen:
+                peak.look(node.room.requested, node.allocatable)
+
+    def touch_all(self) -> None:
+        """Something is about to change that belongs to no single node."""
+        self._unseen = True
+
+    def forget(self, name: str) -> None:
+        """Another node has that name from now on."""
+        self._peaks[name] = Peak()
+
+    def peak(self, name: str) -> Peak:
+        """Of a node that changed in this step."""
+        return self._peaks[name]
+
+    def look(self, step: StepEntry) -> None:
+        """A moment is over."""
+        if not self._unseen:
+            return
+        self._unseen, self._is_seen = False, True
+        step.peak.look(self._totals.requested, self._totals.allocatable)
+        for name in self._touched:
+            node = self._standing.get(name)
+            if node is not None:
+                self._peaks[name].look(node.room.requested, node.allocatable)
+        self._touched = {}
+
+    def rest(self, step: StepEntry) -> None:
+        """The step is over: note how it leaves the nodes, and what they were at most."""
+        self.look(step)
+        for name, peak in self._peaks.items():
+            node = self._standing.get(name)
+            step.nodes[name] = None if node is None else node.use
+            if node is not None:
+                node.reach(peak)
+            if peak.allocatable and not (
+                node and peak.is_now(node.room.requested, node.allocatable)
+            ):
+                step.peaks[name] = NodeUse({**peak.allocatable}, {**peak.requested})

@@ -1,6 +1,6 @@
 """What stands in a `Ledger`: pods, nodes, steps and preemptions, from beginning to end.
 
-A field says by its type what else has to be known of it: `Shared` values stand in a table where a
+A field says by its type what else has to be known of it: a `SharedValue` stands in a table where a
 ledger is written down (`ledger_file`), and `From` a kind of facts a pod's entry takes over the
 member of the same name, the newest each time.
 """
@@ -15,6 +15,33 @@ from kubescene.clock import ScenarioStep
 from kubescene.results.states import NO_ASK, NO_LABELS, Amounts, Labels, PodAsk
 from kubescene.timeline import PodAttempt, PodFact, PodPreempted
 
+
+class Peak(msgspec.Struct, eq=False):
+    """Empty until it has looked at something; each resource has a moment of its own."""
+
+    requested: dict[str, int] = {}
+    allocatable: dict[str, int] = {}
+
+    def look(self, requested: Amounts, allocatable: Amounts) -> None:
+        """What is asked of what at one moment; a resource of which there is nothing has no share.
+
+        Shares are compared by products: integers are exact.
+        """
+        asked, offered = self.requested, self.allocatable
+        for name, whole in allocatable.items():
+            part, known = requested.get(name, 0), offered.get(name)
+            if whole == known:  # as it mostly is
+                asked[name] = max(asked[name], part)
+            elif whole and (known is None or part * known > asked[name] * whole):
+                asked[name], offered[name] = part, whole
+
+    def is_now(self, requested: Amounts, allocatable: Amounts) -> bool:
+        """Whether these amounts are the peak of every resource."""
+        now = Peak()
+        now.look(requested, allocatable)
+        return now.requested == self.requested and now.allocatable == self.allocatable
+
+
 PENDING, BOUND, TERMINATING = "Pending", "Bound", "Terminating"
 FINISHED, DELETED = "Finished", "Deleted"
 STATES = (PENDING, BOUND, TERMINATING, FINISHED, DELETED)
@@ -23,7 +50,7 @@ PodKey = tuple[str, str]
 """Namespace and name."""
 
 
-class Shared(NamedTuple):
+class SharedValue(NamedTuple):
     """The value is one of few, which stand in a table of that name."""
 
     table: str
@@ -35,10 +62,10 @@ class From(NamedTuple):
     kind: type[PodFact]
 
 
-Text: TypeAlias = Annotated[str, Shared("texts")]
-SharedAsk: TypeAlias = Annotated[PodAsk, Shared("asks")]
-SharedLabels: TypeAlias = Annotated[Labels, Shared("labels")]
-SharedAmounts: TypeAlias = Annotated[Amounts, Shared("amounts")]
+Text: TypeAlias = Annotated[str, SharedValue("texts")]
+SharedAsk: TypeAlias = Annotated[PodAsk, SharedValue("asks")]
+SharedLabels: TypeAlias = Annotated[Labels, SharedValue("labels")]
+SharedAmounts: TypeAlias = Annotated[Amounts, SharedValue("amounts")]
 
 
 class PodEntry(msgspec.Struct, gc=False):
@@ -164,13 +191,17 @@ def add_amounts(sums: dict[str, int], amounts: Amounts, factor: int) -> None:
 
 
 class NodeUse:
-    """A node at the end of a step: what it offers, and what the pods on it ask for."""
+    """A node at the end of a step: what it offers, and what the pods on it ask for.
 
-    __slots__ = ("allocatable", "requested")
+    ``marks`` say what keeps pods away from it, see `states.NodeState`.
+    """
 
-    def __init__(self, allocatable: Amounts, requested: Amounts) -> None:
+    __slots__ = ("allocatable", "marks", "requested")
+
+    def __init__(self, allocatable: Amounts, requested: Amounts, marks: str = "") -> None:
         self.allocatable = allocatable
         self.requested = requested
+        self.marks = marks
 
     @property
     def pods(self) -> int:
@@ -189,8 +220,15 @@ class NodeEntry(msgspec.Struct, eq=False):
     created_time: int
     ended_step: ScenarioStep | None = None
     ended_time: int | None = None
+    stated: SharedAmounts = NO_AMOUNTS
+    """What it says itself that it offers; ``allocatable`` has its devices, too."""
     allocatable: SharedAmounts = NO_AMOUNTS
     labels: SharedLabels = NO_LABELS
+    marks: Text = ""
+    """What keeps pods away from it, at its end."""
+    peak_allocatable: SharedAmounts = NO_AMOUNTS
+    peak_requested: SharedAmounts = NO_AMOUNTS
+    """Of each resource, when its share was highest."""
     last_use: NodeUse | None = None
     """What it was when it was removed."""
     room: Room = msgspec.field(default_factory=Room)
@@ -199,7 +237,17 @@ class NodeEntry(msgspec.Struct, eq=False):
     def use(self) -> NodeUse:
         if self.last_use is not None:
             return self.last_use
-        return NodeUse(self.allocatable, dict(self.room.requested))
+        return NodeUse(self.allocatable, dict(self.room.requested), self.marks)
+
+    @property
+    def peak(self) -> NodeUse:
+        return NodeUse(self.peak_allocatable, self.peak_requested)
+
+    def reach(self, peak: Peak) -> None:
+        """It has come that high in a step."""
+        so_far = Peak({**self.peak_requested}, {**self.peak_allocatable})
+        so_far.look(peak.requested, peak.allocatable)
+        self.peak_requested, self.peak_allocatable = so_far.requested, so_far.allocatable
 
 
 class Totals(msgspec.Struct, eq=False):
@@ -227,6 +275,8 @@ class StepEntry(msgspec.Struct, eq=False):
     ended_time: int = 0
     facts: int = 0
     operations: int = 0
+    written: int = 0
+    """Writes that operations asked for: one of several objects is several."""
     controller_writes: int = 0
     created_pods: int = 0
     scheduled: int = 0
@@ -235,9 +285,15 @@ class StepEntry(msgspec.Struct, eq=False):
     deleted: int = 0
     pending: int = 0
     bound: int = 0
+    unschedulable: int = 0
+    """Pods that a scheduler tried to place in it, and that still wait."""
+    peak: Peak = msgspec.field(default_factory=Peak)
+    """Of the cluster, at any moment of it."""
     totals: Totals = msgspec.field(default_factory=Totals)
     nodes: dict[str, NodeUse | None] = {}
     """Those whose use changed in it, None for one that was removed."""
+    peaks: dict[str, NodeUse] = {}
+    """Of nodes that changed, where they were fuller at some moment of it than at its end."""
 
 
 class PreemptionEntry(msgspec.Struct, frozen=True, eq=False, array_like=True):

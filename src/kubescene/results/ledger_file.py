@@ -27,7 +27,7 @@ from kubescene.results.ledger_entries import (
     PodEntry,
     PreemptionEntry,
     Room,
-    Shared,
+    SharedValue,
     StepEntry,
     Totals,
     noted,
@@ -37,7 +37,7 @@ from kubescene.timeline import Outcome
 from kubescene.version import __version__
 
 SCHEMA = "kubescene.dev/ledger"
-VERSION = 1
+VERSION = 3
 """Raised when columns change, or what a ledger makes of the same facts."""
 AT_ONCE = 1 << 20
 GONE = -1
@@ -48,7 +48,7 @@ T = TypeVar("T")
 
 def _columns(entry: type[msgspec.Struct], *without: str) -> Iterator[tuple[str, Any]]:
     """The fields of an entry with their types; those of shared values point into tables."""
-    shared, hints = noted(entry, Shared), get_type_hints(entry)
+    shared, hints = noted(entry, SharedValue), get_type_hints(entry)
     for name in entry.__struct_fields__:
         if name not in without:
             yield name, int if name in shared else hints[name]
@@ -69,14 +69,18 @@ NodeRow = msgspec.defstruct(
 StepRow = msgspec.defstruct(
     "StepRow",
     [
-        *_columns(StepEntry, "nodes"),
+        *_columns(StepEntry, "nodes", "peaks"),
         ("names", list[int]),
         ("offered", list[int]),
         ("requested", list[int]),
+        ("marks", list[int]),
+        ("peak_names", list[int]),
+        ("peak_offered", list[int]),
+        ("peak_requested", list[int]),
     ],
     frozen=True,
 )
-"""A `StepEntry`; of the nodes that changed in it their names, what they offer, what pods take."""
+"""A `StepEntry`; of nodes that changed in it: names, what they offer, what pods take, marks."""
 
 PodColumns = msgspec.defstruct(
     "PodColumns",
@@ -91,6 +95,7 @@ COPIED: dict[str, Any] = {
     "started_time": int | None,
     "time": int,
     "step": ScenarioStep,
+    "facts": int,
     "ignored": list[str],
     "warnings": list[str],
     "expectations": tuple[Outcome, ...],
@@ -188,7 +193,7 @@ class _Writing:
         )
 
     def _node(self, node: NodeEntry) -> Any:
-        shared = noted(NodeEntry, Shared)
+        shared = noted(NodeEntry, SharedValue)
         *names, _ = NodeRow.__struct_fields__
         values = [
             self._tables[shared[name].table].place(value) if name in shared else value
@@ -199,12 +204,17 @@ class _Writing:
         return NodeRow(*values, None if use is None else self._amounts.place(use.requested))
 
     def _step(self, step: StepEntry) -> Any:
-        place, uses = self._amounts.place, step.nodes.values()
+        place, uses, peaks = self._amounts.place, step.nodes.values(), step.peaks.values()
+        mark = self._texts.place
         return StepRow(
             *(getattr(step, name) for name in IN_STEP),
             names=self._texts.places([*step.nodes]),
             offered=[GONE if use is None else place(use.allocatable) for use in uses],
             requested=[GONE if use is None else place(use.requested) for use in uses],
+            marks=[GONE if use is None else mark(use.marks) for use in uses],
+            peak_names=self._texts.places([*step.peaks]),
+            peak_offered=[place(use.allocatable) for use in peaks],
+            peak_requested=[place(use.requested) for use in peaks],
         )
 
     def _pods(self) -> Any:
@@ -212,12 +222,12 @@ class _Writing:
         rows = [*map(msgspec.structs.astuple, self._ledger.pods)]
         columns: dict[str, Any] = dict.fromkeys(names, ())
         columns |= zip(names, zip(*rows, strict=True), strict=False)
-        for name, shared in noted(PodEntry, Shared).items():
+        for name, shared in noted(PodEntry, SharedValue).items():
             columns[name] = self._tables[shared.table].places(columns[name])
         return PodColumns(**columns)
 
 
-IN_STEP = tuple(name for name, _ in _columns(StepEntry, "nodes"))
+IN_STEP = tuple(name for name, _ in _columns(StepEntry, "nodes", "peaks"))
 """The members of a step that are kept as they are."""
 
 
@@ -244,7 +254,7 @@ def ledger_of(columns: Any) -> Ledger:
 
 
 def _node(row: Any, columns: Any, room: Room) -> NodeEntry:
-    shared = noted(NodeEntry, Shared)
+    shared = noted(NodeEntry, SharedValue)
     *names, _ = NodeRow.__struct_fields__
     values = {
         name: getattr(columns, shared[name].table)[value] if name in shared else value
@@ -253,21 +263,29 @@ def _node(row: Any, columns: Any, room: Room) -> NodeEntry:
     }
     node = NodeEntry(**values, room=room)
     if row.last_use is not None:
-        node.last_use = NodeUse(node.allocatable, columns.amounts[row.last_use])
+        node.last_use = NodeUse(node.allocatable, columns.amounts[row.last_use], node.marks)
     return node
 
 
 def _step(row: Any, columns: Any) -> StepEntry:
     texts, amounts = columns.texts, columns.amounts
+    changed = zip(row.names, row.offered, row.requested, row.marks, strict=True)
     nodes = {
-        texts[name]: None if offered == GONE else NodeUse(amounts[offered], amounts[requested])
-        for name, offered, requested in zip(row.names, row.offered, row.requested, strict=True)
+        texts[name]: None
+        if offered == GONE
+        else NodeUse(amounts[offered], amounts[requested], texts[marks])
+        for name, offered, requested, marks in changed
     }
-    return StepEntry(**{name: getattr(row, name) for name in IN_STEP}, nodes=nodes)
+    highest = zip(row.peak_names, row.peak_offered, row.peak_requested, strict=True)
+    peaks = {
+        texts[name]: NodeUse(amounts[offered], amounts[requested])
+        for name, offered, requested in highest
+    }
+    return StepEntry(**{name: getattr(row, name) for name in IN_STEP}, nodes=nodes, peaks=peaks)
 
 
 def _pods(columns: Any) -> list[PodEntry]:
-    shared, values = noted(PodEntry, Shared), []
+    shared, values = noted(PodEntry, SharedValue), []
     for name in PodEntry.__struct_fields__:
         column = getattr(columns.pods, name)
         if name in shared:

@@ -4,15 +4,21 @@ The types of this package have a ``_repr_html_`` that leads here, so that nobody
 has no notebook.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import Any
+from typing import Any, Protocol
 
+from kubescene.api.objects import Node, Pod
+from kubescene.clock import Clock, format_duration, format_time
 from kubescene.markup import ROWS_SHOWN, Child, Markup, excerpt, h
 from kubescene.results.comparison.values import Comparison, PlacedPod
 from kubescene.results.explaining import ExplainedAttempt, NodeVerdict
 from kubescene.results.summary import Summary
 from kubescene.results.tables import Table
+from kubescene.results.traffic_tables import traffic_tables
+from kubescene.traffic import TrafficResult
+from kubescene.types import JsonObject
 
 ATTEMPTS_SHOWN = 10
 BOX = "kubescene"
@@ -82,14 +88,17 @@ def summary_html(summary: Summary) -> Markup:
 
 
 def summary_parts(summary: Summary) -> Iterator[Markup]:
-    counts = f"{summary.placements_total} bound, {len(summary.pending)} waiting, "
+    counts = f"{summary.pods_bound} bound, {len(summary.pending)} waiting, "
     counts += f"{len(summary.nodes)} nodes, seed {summary.seed}"
-    yield h("p", h("b", summary.scenario), " ", summary.phase or "not over", h("br"), counts)
+    phase = summary.phase or "not over"
+    if summary.unmet:
+        phase += f", {summary.verdict}"
+    yield h("p", h("b", summary.scenario), " ", phase, h("br"), counts)
     if summary.message:
         yield h("p", summary.message)
-    columns = ("step", "operations", "minor steps", "bound", "unschedulable", "deleted")
+    columns = ("step", "operations", "minor steps", "bound", "waiting", "deleted")
     steps = (
-        (s.major, s.operations, s.minor_steps, s.scheduled, s.failed_attempts, s.deleted)
+        (s.major, s.operations, s.minor_steps, s.scheduled, s.pending, s.deleted)
         for s in summary.steps
     )
     left = len(summary.steps) - ROWS_SHOWN
@@ -99,8 +108,70 @@ def summary_parts(summary: Summary) -> Iterator[Markup]:
         left = len(summary.pending) - ROWS_SHOWN
         rest = f"and {left} more pods wait"
         yield excerpt(("pod that waits", "tried", "why"), waiting, rest=rest, numbers=("tried",))
+    if summary.unmet:
+        unmet = ((each.name, each.why) for each in summary.unmet)
+        rest = f"and {len(summary.unmet) - ROWS_SHOWN} more"
+        yield excerpt(("expectation that does not hold", "why"), unmet, rest=rest)
     for warning in summary.warnings[:ROWS_SHOWN]:
         yield h("p", h("i", "not simulated: "), warning)
+
+
+def traffic_html(result: TrafficResult) -> Markup:
+    """A traffic run: how it ended, its measures, and what autoscalers changed."""
+    simulated = f"{format_duration(result.end)} simulated, {result.requests.count:,} requests"
+    head = h("p", h("b", result.name), " ", result.phase, h("br"), simulated)
+    said = h("p", result.message) if result.message else None
+    found = traffic_tables(result)
+    rows = ((row.measure, cell(row.value)) for row in found["measures"])
+    rest = 'and more: .tables["measures"] has all of them'
+    measures = excerpt(("measure", "value"), rows, rest=rest, numbers=("value",))
+    changed = [row for row in found["decisions"] if row.after != row.before]
+    told = ((cell(each.time_s), f"{each.before} → {each.after}", each.reason) for each in changed)
+    left = f'and {len(changed) - ROWS_SHOWN} more changes: .tables["decisions"] has all of them'
+    columns = ("time (s)", "replicas", "why")
+    decided = excerpt(columns, told, rest=left, numbers=columns[:1]) if changed else None
+    return h("div", head, said, measures, decided, class_=BOX)
+
+
+class ListedCluster(Protocol):
+    """A cluster whose objects can be asked for."""
+
+    @property
+    def clock(self) -> Clock: ...
+
+    def list(self, kind: str) -> "list[JsonObject]": ...
+
+
+def cluster_html(cluster: ListedCluster) -> Markup:
+    """A cluster as it stands: what its nodes have given away, and who waits."""
+    return h("div", cluster_parts(cluster), class_=BOX)
+
+
+def cluster_parts(cluster: ListedCluster) -> Iterator[Markup]:
+    nodes = [Node(each) for each in cluster.list("nodes")]
+    pods = [Pod(each) for each in cluster.list("pods")]
+    on = Counter(pod.node for pod in pods)
+    now = format_time(cluster.clock.now())
+    yield h("p", h("b", "Cluster"), f" at {now}", h("br"), f"{len(nodes)} nodes, {len(pods)} pods")
+    columns = ("node", "ready", "pods", "cpu", "memory")
+    told = (
+        (each.name, "yes" if each.is_ready else "no", on[each.name], *offers(each))
+        for each in nodes
+    )
+    yield excerpt(
+        columns, told, rest=f"and {len(nodes) - ROWS_SHOWN} more nodes", numbers=columns[2:]
+    )
+    waiting = [pod for pod in pods if not pod.node]
+    if waiting:
+        rows = ((f"{each.namespace}/{each.name}", each.why_pending) for each in waiting)
+        yield excerpt(
+            ("pod without a node", "why"), rows, rest=f"and {len(waiting) - ROWS_SHOWN} more"
+        )
+
+
+def offers(node: Node) -> tuple[str, str]:
+    allocatable = (node.json.get("status") or {}).get("allocatable") or {}
+    return str(allocatable.get("cpu", "-")), str(allocatable.get("memory", "-"))
 
 
 def comparison_html(shown: Comparison) -> Markup:

@@ -35,7 +35,7 @@ from kubescene.results.pod_index import (
 from kubescene.results.summary import Summary
 from kubescene.timeline import Fact, Instrument, PodAttempt
 from kubescene.timeline.explanations import FIRST_LINE, Line
-from kubescene.timeline.files import Header, TimelineWriter
+from kubescene.timeline.files import SCHEMA, Header, TimelineWriter
 from kubescene.timeline.kep import KepEvent
 from kubescene.types import JsonObject
 
@@ -181,14 +181,31 @@ def summary_file(summary: Summary) -> bytes:
         return (json.dumps(told, indent=2, ensure_ascii=False) + "\n").encode()
 
 
+def holds_run(path: Path) -> bool:
+    """Whether a run was written there, be it complete or not."""
+    try:
+        with (path / TIMELINE_FILE).open("rb") as file:
+            return SCHEMA.encode() in file.readline(AT_ONCE)
+    except OSError:
+        return False
+
+
 def refuse_to_overwrite(inputs: Iterable[Path], out: Path) -> None:
-    """Raise `ConfigurationError` if the results would take the place of what is read."""
+    """Raise `ConfigurationError` if the results would take the place of what is read, or of files
+    that no run has left there.
+    """
     written = {realpath(out / name) for name in FILES}
     for file in inputs:
         if realpath(file) in written:
             raise ConfigurationError(
                 f"the results would overwrite {file}, which is read: choose another --out"
             )
+    there = [] if holds_run(out) else [name for name in FILES if (out / name).is_file()]
+    if there:
+        raise ConfigurationError(
+            f"{out} has {', '.join(there)}, and no run left it there: choose another --out, or "
+            "remove it"
+        )
 
 
 def write_results(

@@ -115,7 +115,7 @@ class RunSource(ABC):
 
 
 @runtime_checkable
-class Played(Protocol):
+class PlayedRun(Protocol):
     """A `Run`, or the `RunResult` that it leaves."""
 
     @property
@@ -124,6 +124,14 @@ class Played(Protocol):
     def explanations(self) -> Explanations: ...
     @property
     def scenario(self) -> JsonObject: ...
+
+
+@runtime_checkable
+class RecordedCluster(Protocol):
+    """A cluster that keeps an account of what happens; one that does not says so when asked."""
+
+    @property
+    def recording(self) -> Any: ...
 
 
 class LogSource(RunSource):
@@ -173,8 +181,8 @@ class LogSource(RunSource):
 def open_run(where: object) -> RunSource:
     """The run in ``where``.
 
-    A run directory or the timeline file in it, a `Run` or `RunResult`, a `TimelineLog`, or a
-    Scenario object whose status has a timeline. A source is itself.
+    A run directory or the timeline file in it, a `Run` or `RunResult`, a `TimelineLog`, a
+    recorded `Cluster`, or a Scenario object whose status has a timeline. A source is itself.
     """
     if isinstance(where, RunSource):
         return where
@@ -189,7 +197,9 @@ def open_run(where: object) -> RunSource:
         return EventSource(where)
     if isinstance(where, TimelineLog):
         return LogSource(where)
-    if isinstance(where, Played):
+    if isinstance(where, RecordedCluster):
+        return open_run(where.recording.source)
+    if isinstance(where, PlayedRun):
         return LogSource(where.log, where.explanations, where.scenario)
     raise ConfigurationError(
         f"results are read from a run directory, a Run, a TimelineLog or a Scenario with its "

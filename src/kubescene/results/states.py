@@ -4,7 +4,7 @@ Objects of one template say the same: what they ask for or offer is worked out o
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
@@ -12,7 +12,6 @@ import orjson
 
 from kubescene.api.records import Record
 from kubescene.api.records.owner_references import controller_name, owner_references
-from kubescene.api.records.parts import Sections
 from kubescene.api.resource_requests import node_allocatable, pod_requests
 from kubescene.timeline.object_facts import ObjectPatched, ObjectState, ObjectStored
 
@@ -28,7 +27,6 @@ POD_BEGINS = b'{"apiVersion":"v1","kind":"Pod","metadata":{'
 METADATA_AT = len(POD_BEGINS) - 1
 END_OF_METADATA = b'},"spec":'
 STATUS_BEGINS = b',"status":'
-SPEC_BEGINS = b',"spec":'
 LABELS, OWNERS = b'"labels":', b'"ownerReferences":'
 BOUND = re.compile(rb'\{"spec":\{"nodeName":"([^"\\]*)"\}\}')
 KEPT = 1024
@@ -60,10 +58,15 @@ class PodState(msgspec.Struct, frozen=True, gc=False):
 
 
 class NodeState(msgspec.Struct, frozen=True, gc=False):
-    """A node at one moment."""
+    """A node at one moment.
+
+    ``marks`` say what keeps pods away from it, as ``NotReady, cordoned, tainted KEY=VALUE:EFFECT``;
+    empty if nothing does.
+    """
 
     allocatable: Amounts
     labels: Labels
+    marks: str = ""
 
 
 class MetadataText(msgspec.Struct, frozen=True, gc=False, rename="camel"):
@@ -81,7 +84,7 @@ class ObjectText(msgspec.Struct, frozen=True, gc=False):
     status: msgspec.Raw = EMPTY
 
 
-class _Owner(msgspec.Struct, frozen=True):
+class _OwnerText(msgspec.Struct, frozen=True):
     kind: str = ""
     name: str = ""
     controller: bool | None = None
@@ -106,8 +109,25 @@ class _PodStatus(msgspec.Struct, frozen=True, gc=False):
     phase: str = ""
 
 
+class _Condition(msgspec.Struct, frozen=True):
+    type: str = ""
+    status: str = ""
+
+
 class _NodeStatus(msgspec.Struct, frozen=True):
     allocatable: msgspec.Raw = NOTHING
+    conditions: tuple[_Condition, ...] | None = None
+
+
+class _Taint(msgspec.Struct, frozen=True):
+    key: str = ""
+    value: str = ""
+    effect: str = ""
+
+
+class _NodeSpec(msgspec.Struct, frozen=True):
+    unschedulable: bool | None = None
+    taints: tuple[_Taint, ...] | None = None
 
 
 class _Place(msgspec.Struct, frozen=True, gc=False):
@@ -126,12 +146,13 @@ _OBJECT = msgspec.json.Decoder(ObjectText)
 _PLACE = msgspec.json.Decoder(_Place)
 _POD_SPEC = msgspec.json.Decoder(_PodSpec)
 _POD_STATUS = msgspec.json.Decoder(_PodStatus)
+_NODE_SPEC = msgspec.json.Decoder(_NodeSpec)
 _NODE_STATUS = msgspec.json.Decoder(_NodeStatus)
 _LABELS = msgspec.json.Decoder(dict[str, str] | None)
-_OWNERS = msgspec.json.Decoder(tuple[_Owner, ...] | None)
+_OWNERS = msgspec.json.Decoder(tuple[_OwnerText, ...] | None)
 
 
-class PodRequests:
+class RequestsBySpec:
     """Requests by what the spec says; answers are shared and therefore read-only."""
 
     def __init__(self) -> None:
@@ -161,12 +182,8 @@ class PodRequests:
 
 
 def stored_spec(pod: ObjectState) -> bytes:
-    """The part of a record that holds the spec, which pods of one template share; else empty."""
-    if isinstance(pod, Record) and isinstance(pod.payload, Sections):
-        for member in pod.payload.members:
-            if member.startswith(SPEC_BEGINS):
-                return member
-    return b""
+    """The key of a record's spec, which pods of one template share; else empty."""
+    return (pod.spec_key or b"") if isinstance(pod, Record) else b""
 
 
 def known_resources(amounts: Any) -> dict[str, int]:
@@ -177,7 +194,7 @@ class States:
     """Reads objects; raises `msgspec.DecodeError` for what is none."""
 
     def __init__(self) -> None:
-        self._requests = PodRequests()
+        self._requests = RequestsBySpec()
         self._offered: dict[bytes, Amounts] = {}
         self._specs: dict[bytes, _PodSpecRead] = {}
         self._pods: dict[bytes, PodState] = {}
@@ -187,20 +204,21 @@ class States:
 
     def pod(self, fact: ObjectStored) -> PodState:
         """The pod that a fact, or its line, is about."""
-        return self.pod_of(fact.record) if is_fact(fact) else self.pod_in(bytes(_text_of(fact)))
+        return self.pod_of(fact.record) if is_fact(fact) else self.pod_in(bytes(text_of(fact)))
 
     def node(self, fact: ObjectStored) -> NodeState:
         """The node that a fact, or its line, is about."""
-        node = taken_apart(_text_of(fact))
+        node = taken_apart(text_of(fact))
         status = _NODE_STATUS.decode(node.status)
         labels = self._labelled(node.metadata)
-        return NodeState(self._allocatable(bytes(status.allocatable)), labels)
+        marks = ", ".join(_marks(_NODE_SPEC.decode(node.spec), status))
+        return NodeState(self._allocatable(bytes(status.allocatable)), labels, marks)
 
     def bound_node(self, fact: ObjectPatched) -> str:
         """Where the pod is that was just bound."""
         if is_fact(fact):
             return fact.record.node
-        return bound_to(bytes(fact.body), _text_of(fact))
+        return bound_to(bytes(fact.body), text_of(fact))
 
     def pod_in(self, text: bytes) -> PodState:
         """A pod from its text, most of which other pods of its template share.
@@ -300,12 +318,34 @@ class States:
         return known
 
 
+READY = {"False": "NotReady", "Unknown": "Unknown"}
+"""What is said of a node whose condition Ready is that."""
+CORDONED = "cordoned"
+ALREADY_SAID = {
+    "node.kubernetes.io/not-ready": "NotReady",
+    "node.kubernetes.io/unreachable": "Unknown",
+    "node.kubernetes.io/unschedulable": CORDONED,
+}
+"""Taints that come with a mark."""
+
+
+def _marks(spec: _NodeSpec, status: _NodeStatus) -> Iterator[str]:
+    """What keeps pods away from a node."""
+    ready = next((each.status for each in status.conditions or () if each.type == "Ready"), "")
+    said = [mark for mark in (READY.get(ready), CORDONED if spec.unschedulable else None) if mark]
+    yield from said
+    for taint in spec.taints or ():
+        if ALREADY_SAID.get(taint.key) not in said:
+            value = f"={taint.value}" if taint.value else ""
+            yield f"tainted {taint.key}{value}:{taint.effect}"
+
+
 def is_fact(fact: object) -> bool:
     """Whether it is a fact, not its line."""
     return isinstance(fact, ObjectStored)
 
 
-def _text_of(fact: Any) -> bytes | msgspec.Raw:
+def text_of(fact: Any) -> bytes | msgspec.Raw:
     """The object of a fact, or of its line."""
     text: bytes | msgspec.Raw = fact.record.unversioned_data if is_fact(fact) else fact.object
     return text
@@ -333,5 +373,5 @@ def _keep(known: dict[bytes, T], text: bytes, value: T) -> None:
     known[text] = value
 
 
-def _controller(references: tuple[_Owner, ...]) -> str:
+def _controller(references: tuple[_OwnerText, ...]) -> str:
     return next((f"{each.kind}/{each.name}" for each in references if each.controller), "")

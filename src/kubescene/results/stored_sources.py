@@ -28,9 +28,8 @@ from kubescene.results.output import (
 )
 from kubescene.results.sources import RunSource
 from kubescene.timeline import CustomFact, Fact, PodAttempt
-from kubescene.timeline.files import read_header
+from kubescene.timeline.files import StreamReader, read_header
 from kubescene.timeline.lines import DAMAGED as DAMAGED_LINE
-from kubescene.timeline.streaming import StreamReader
 from kubescene.types import JsonObject
 
 AT_ONCE = 1 << 20

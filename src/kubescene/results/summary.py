@@ -1,6 +1,6 @@
 """The short account of a run: steps, placements, node use, and who is still waiting and why."""
 
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -8,10 +8,11 @@ from typing import Any
 from msgspec import to_builtins
 
 from kubescene.api.resource_requests import PODS
-from kubescene.clock import format_micro_time
+from kubescene.clock import SECOND, format_micro_time
 from kubescene.results.entries import Entries
-from kubescene.results.ledger_entries import PENDING, NodeEntry, PodEntry, StepEntry
+from kubescene.results.ledger_entries import BOUND, PENDING, NodeEntry, PodEntry, StepEntry
 from kubescene.timeline import (
+    PLAIN_MESSAGE,
     ExpectationsEvaluated,
     Fact,
     Outcome,
@@ -36,12 +37,17 @@ class StepSummary:
     controller_writes: int = 0
     scheduled: int = 0
     failed_attempts: int = 0
+    pending: int = 0
+    """Pods that had no node when it had come to rest."""
     deleted: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """One pod on its node: the winning score, and the best of the others."""
+    """One pod on its node: the winning score, and the best of the others.
+
+    ``time_s`` is virtual time since the run began.
+    """
 
     pod: str
     step: str
@@ -51,6 +57,7 @@ class Placement:
     score: int | None = None
     runner_up: str = ""
     runner_up_score: int | None = None
+    time_s: float = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +71,13 @@ class PendingPod:
 
 @dataclass(slots=True)
 class NodeUse:
-    """What a node offers and what the pods on it ask for, at the end."""
+    """What a node offers and what the pods on it ask for, at the end.
+
+    ``status`` says what keeps pods away from it; it is empty if nothing does.
+    """
 
     name: str
+    status: str = ""
     pods: int = 0
     allocatable: dict[str, int] = field(default_factory=dict)
     requested: dict[str, int] = field(default_factory=dict)
@@ -74,18 +85,35 @@ class NodeUse:
 
 @dataclass(frozen=True, slots=True)
 class ExpectationOutcome:
-    """Whether an expectation holds; if not, what to tell people, and why it has no value."""
+    """Whether an expectation holds; if not, what to tell people.
+
+    ``seen`` are the values that were found, ``error`` says why the expression has none.
+    """
 
     name: str
     expression: str
     holds: bool
     message: str = ""
     error: str = ""
+    seen: str = ""
 
     @property
     def why(self) -> str:
         """In one text; empty where it holds."""
-        return ": ".join(filter(None, (self.message, self.error)))
+        told = f"{self.message} ({self.seen})" if self.seen else self.message
+        return ": ".join(filter(None, (told, self.error)))
+
+    @property
+    def told(self) -> str:
+        """The same with the expression, once, for where there is room."""
+        if self.message.startswith(PLAIN_MESSAGE):
+            return self.why
+        return f"{self.why}\nexpression: {self.expression.strip()}"
+
+    @property
+    def own_message(self) -> str:
+        """What its author says, if anything: without one, the message is the expression."""
+        return "" if self.message.startswith(PLAIN_MESSAGE) else self.message
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +140,8 @@ class Summary:
     ended: str = ""
     events: int = 0
     steps: list[StepSummary] = field(default_factory=list)
+    pods_bound: int = 0
+    """Pods that are on a node at the end: not those that were, and are gone."""
     nodes: list[NodeUse] = field(default_factory=list)
     placements: list[Placement] = field(default_factory=list)
     placements_total: int = 0
@@ -130,12 +160,22 @@ class Summary:
         """The expectations that do not hold."""
         return [each for each in self.expectations if not each.holds]
 
+    @property
+    def verdict(self) -> str:
+        """What expectations say of the run, in words; empty if there are none."""
+        of = len(self.expectations)
+        if self.unmet:
+            return f"{len(self.unmet)} of {of} expectation{'s' * (of != 1)} failed"
+        return (
+            "" if not of else "the expectation holds" if of == 1 else f"all {of} expectations hold"
+        )
+
     def to_dict(self) -> dict[str, Any]:
         told: dict[str, Any] = to_builtins(self)
         return told if self.outside else {k: v for k, v in told.items() if k != "outside"}
 
     def __repr__(self) -> str:
-        bound, waiting = self.placements_total, len(self.pending)
+        bound, waiting = self.pods_bound, len(self.pending)
         return f"<Summary of {self.scenario}: {self.phase}, {bound} bound, {waiting} waiting>"
 
     def _repr_html_(self) -> str:
@@ -162,8 +202,6 @@ class SummaryFold(Entries):
 
     def __init__(self) -> None:
         super().__init__()
-        self._unwritten: Counter[int] = Counter()
-        """Operations that write nothing (done, advance), by major step."""
         self._placements: deque[PodScheduled] = deque(maxlen=PLACEMENTS_KEPT)
         self._expectations: list[ExpectationOutcome] = []
         self._enter[PodScheduled] = self._placed
@@ -171,10 +209,6 @@ class SummaryFold(Entries):
     def _placed(self, fact: PodScheduled) -> None:
         self._attempted(fact)
         self._placements.append(fact)
-
-    def _asked(self, fact: Fact) -> None:
-        super()._asked(fact)
-        self._unwritten[fact.step.major] += 1
 
     def _evaluated(self, fact: ExpectationsEvaluated) -> None:
         super()._evaluated(fact)
@@ -192,7 +226,7 @@ class SummaryFold(Entries):
         """
         steps = [each for each in self.ledger.steps if until is None or each.major <= until]
         return {
-            "written": sum(step.operations - self._unwritten[step.major] for step in steps),
+            "written": sum(step.written for step in steps),
             "bound": sum(step.scheduled for step in steps),
             "failedAttempts": sum(step.failed_attempts for step in steps),
         }
@@ -208,8 +242,12 @@ class SummaryFold(Entries):
             summary.ended = format_micro_time(ledger.time)
         summary.events = sum(step.facts for step in ledger.steps)
         summary.steps = list(map(step_summary, ledger.steps))
+        if summary.steps:  # the last may not have come to rest yet
+            summary.steps[-1].pending = ledger.states[PENDING]
         summary.nodes = list(map(node_use, ledger.standing()))
-        summary.placements = [placement(fact) for fact in self._placements]
+        began = ledger.started_time or 0
+        summary.pods_bound = ledger.states[BOUND]
+        summary.placements = [placement(fact, began) for fact in self._placements]
         summary.placements_total = sum(step.scheduled for step in ledger.steps)
         waiting = {(pod.namespace, pod.name): pod for pod in ledger.pods if pod.state == PENDING}
         summary.pending = [pending_pod(waiting[key]) for key in sorted(waiting)]
@@ -224,6 +262,7 @@ def step_summary(step: StepEntry) -> StepSummary:
         controller_writes=step.controller_writes,
         scheduled=step.scheduled,
         failed_attempts=step.failed_attempts,
+        pending=step.pending,
         deleted=step.deleted,
     )
 
@@ -231,7 +270,7 @@ def step_summary(step: StepEntry) -> StepSummary:
 def node_use(node: NodeEntry) -> NodeUse:
     asked = {name: amount for name, amount in node.room.requested.items() if amount}
     asked.pop(PODS, None)
-    return NodeUse(node.name, node.room.pods, dict(node.allocatable), asked)
+    return NodeUse(node.name, node.marks, node.room.pods, dict(node.allocatable), asked)
 
 
 def pending_pod(pod: PodEntry) -> PendingPod:
@@ -239,10 +278,12 @@ def pending_pod(pod: PodEntry) -> PendingPod:
 
 
 def outcome(told: Outcome) -> ExpectationOutcome:
-    return ExpectationOutcome(told.name, told.expression, told.holds, told.message, told.error)
+    return ExpectationOutcome(
+        told.name, told.expression, told.holds, told.message, told.error, told.seen
+    )
 
 
-def placement(fact: PodScheduled) -> Placement:
+def placement(fact: PodScheduled, began: int) -> Placement:
     """A pod on its node, with the two best totals if the attempt was explained."""
     result = fact.result
     totals = result.totals() if result is not None else {}
@@ -251,6 +292,7 @@ def placement(fact: PodScheduled) -> Placement:
     return Placement(
         pod=f"{fact.namespace}/{fact.name}",
         step=str(fact.step),
+        time_s=(fact.time - began) / SECOND,
         node=fact.node,
         candidates=result.examined if result is not None else fact.evaluated,
         feasible=result.feasible if result is not None else fact.feasible,

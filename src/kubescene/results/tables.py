@@ -70,6 +70,11 @@ class Table(Generic[Row]):
         frame: polars.DataFrame = pl.DataFrame(values, schema=kinds, orient="row")
         return frame
 
+    def to_dict(self) -> dict[str, Any]:
+        """The values by column: ``pandas.DataFrame(table.to_dict())``."""
+        values = [self._cells(row) for row in self]
+        return {name: [row[at] for row in values] for at, name in enumerate(self.columns)}
+
     def csv(self) -> str:
         """A header and one line per row."""
         return "".join(self.csv_lines())

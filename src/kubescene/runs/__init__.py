@@ -2,6 +2,7 @@
 
 ::
 
+    worlds       what runs, servers and programs outside need of a world
     requests     what is to be played, as data
     examination  what is said of a scenario before it is played, and of its result in the end
     staging      world, engine, log, explanations and account put together: a `StagedRun`

@@ -7,7 +7,8 @@
 
 A run is written down when it begins and again when it has ended, so that whoever opens the
 directory later, in another process, finds it. One whose process is gone was cut short: it has
-failed. Numbers are never given twice. What is in a run is read like the directory of any other.
+failed. Numbers are never given twice, and input that cannot be played takes none. What is in a run
+is read like the directory of any other.
 """
 
 import os
@@ -23,6 +24,7 @@ import msgspec
 
 from kubescene.clock import WallClock, format_time
 from kubescene.errors import ConfigurationError, ConflictError, NotFoundError, RunStoreError
+from kubescene.supervised import is_alive
 from kubescene.version import __version__
 
 if TYPE_CHECKING:
@@ -40,7 +42,7 @@ DAMAGED = "what is kept of it is damaged"
 _ID = re.compile(r"(scenario|traffic)-([1-9][0-9]{0,17})")
 
 
-class Kind(StrEnum):
+class RunKind(StrEnum):
     SCENARIO = "scenario"
     TRAFFIC = "traffic"
 
@@ -49,7 +51,7 @@ class RunEntry(msgspec.Struct, frozen=True, kw_only=True):
     """One line of the catalogue. Times are of the machine's clock, empty if nobody knows."""
 
     id: str
-    kind: Kind
+    kind: RunKind
     name: str
     phase: str
     message: str = ""
@@ -87,12 +89,12 @@ class Runs:
 
     # -- reading -------------------------------------------------------------------------------
 
-    def list(self, kind: Kind | None = None) -> list[RunEntry]:
+    def list(self, kind: RunKind | None = None) -> list[RunEntry]:
         """All of them, the newest first."""
         found: list[RunEntry] = []
-        if kind is not Kind.TRAFFIC:
+        if kind is not RunKind.TRAFFIC:
             found += self._scenarios()
-        if kind is not Kind.SCENARIO:
+        if kind is not RunKind.SCENARIO:
             with self._store() as store:
                 found += [] if store is None else map(entry_of, store.runs(limit=1 << 62))
         return sorted(found, key=lambda each: (each.created, each.kind, each.number), reverse=True)
@@ -100,7 +102,7 @@ class Runs:
     def get(self, id: str) -> RunEntry:
         """One of them; raises `NotFoundError`."""
         kind, number = self._parsed(id)
-        if kind is Kind.SCENARIO:
+        if kind is RunKind.SCENARIO:
             return self._entry(self.path(id))
         with self._kept_traffic(id) as store:
             return entry_of(store.get(number))
@@ -108,7 +110,7 @@ class Runs:
     def open(self, id: str) -> "RunSource | TrafficResult":
         """What happened in it: tables and measures of a scenario, the result of traffic."""
         kind, number = self._parsed(id)
-        if kind is Kind.SCENARIO:
+        if kind is RunKind.SCENARIO:
             from kubescene.results.sources import open_run
 
             return open_run(self.path(id))
@@ -119,14 +121,14 @@ class Runs:
         """The directory of a scenario's run; raises `NotFoundError`."""
         kind, _ = self._parsed(id)
         path = self._runs / id
-        if kind is not Kind.SCENARIO or not path.is_dir():
+        if kind is not RunKind.SCENARIO or not path.is_dir():
             raise self._missing(id)
         return path
 
     def files(self, id: str) -> dict[str, int]:
         """The names of its files, and how long they are."""
         kind, _ = self._parsed(id)
-        if kind is Kind.TRAFFIC:
+        if kind is RunKind.TRAFFIC:
             return {name: len(data) for name, data in self._traffic_files(id).items()}
         inside = sorted(self.path(id).iterdir())
         return {each.name: each.stat().st_size for each in inside if is_shown(each)}
@@ -134,7 +136,7 @@ class Runs:
     def read(self, id: str, name: str) -> bytes:
         """One of its files; raises `NotFoundError`."""
         kind, _ = self._parsed(id)
-        if kind is Kind.TRAFFIC:
+        if kind is RunKind.TRAFFIC:
             found = self._traffic_files(id).get(name)
             if found is not None:
                 return found
@@ -149,13 +151,13 @@ class Runs:
         try:
             self._runs.mkdir(parents=True, exist_ok=True)
             number = self._newest() + 1
-            while not _made(self._runs / f"{Kind.SCENARIO}-{number}"):
+            while not _made(self._runs / f"{RunKind.SCENARIO}-{number}"):
                 number += 1
-            id = f"{Kind.SCENARIO}-{number}"
+            id = f"{RunKind.SCENARIO}-{number}"
             self._write(
                 _Kept(
                     id=id,
-                    kind=Kind.SCENARIO,
+                    kind=RunKind.SCENARIO,
                     name=name,
                     phase=RUNNING,
                     created=format_time(WallClock().now()),
@@ -184,15 +186,18 @@ class Runs:
             raise self._fault(error) from error
 
     def discard(self, id: str) -> None:
-        """Nothing was played after all."""
-        self._remove(self.path(id))
+        """Nothing was played after all: there never was a run of that number."""
+        try:
+            shutil.rmtree(self.path(id))
+        except OSError as error:
+            raise self._fault(error) from error
 
     def delete(self, id: str) -> None:
         """Take a run away; `ConflictError` if it is under way."""
         if self.get(id).phase == RUNNING:
             raise ConflictError(f"run {id} is under way: stop it, or wait until it ends")
         kind, number = self._parsed(id)
-        if kind is Kind.SCENARIO:
+        if kind is RunKind.SCENARIO:
             self._remove(self.path(id))
             return
         with self._kept_traffic(id) as store:
@@ -211,9 +216,9 @@ class Runs:
             kept = self._kept(path)
         except NotFoundError:
             name = path.name
-            return RunEntry(id=name, kind=Kind.SCENARIO, name="", phase=FAILED, message=DAMAGED)
+            return RunEntry(id=name, kind=RunKind.SCENARIO, name="", phase=FAILED, message=DAMAGED)
         shown = {name: getattr(kept, name) for name in RunEntry.__struct_fields__}
-        if kept.phase == RUNNING and not is_there(kept.process):
+        if kept.phase == RUNNING and not is_alive(kept.process):
             shown |= {"phase": FAILED, "message": GONE}
         return RunEntry(**shown)
 
@@ -276,11 +281,11 @@ class Runs:
                 raise self._missing(id)
             yield store
 
-    def _parsed(self, id: str) -> tuple[Kind, int]:
+    def _parsed(self, id: str) -> tuple[RunKind, int]:
         found = _ID.fullmatch(id)
         if found is None:
             raise self._missing(id)
-        return Kind(found[1]), int(found[2])
+        return RunKind(found[1]), int(found[2])
 
     def _missing(self, id: str) -> NotFoundError:
         return NotFoundError(f"there is no run {id!r} in {self.folder}", name=id, kind="runs")
@@ -300,12 +305,13 @@ def runs_in(folder: Path) -> Runs:
 
 def entry_of(run: "StoredRun") -> RunEntry:
     return RunEntry(
-        id=f"{Kind.TRAFFIC}-{run.id}",
-        kind=Kind.TRAFFIC,
+        id=f"{RunKind.TRAFFIC}-{run.id}",
+        kind=RunKind.TRAFFIC,
         name=run.name,
         phase=run.phase,
         message=run.message,
         created=run.created,
+        finished=run.finished,
         version=run.version,
         seed=run.seed,
     )
@@ -313,17 +319,6 @@ def entry_of(run: "StoredRun") -> RunEntry:
 
 def is_shown(path: Path) -> bool:
     return path.is_file() and path.stem != Path(ENTRY_FILE).stem
-
-
-def is_there(process: int) -> bool:
-    """Whether a process of this machine has not ended."""
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
 
 
 def _made(path: Path) -> bool:

@@ -1,12 +1,12 @@
 """What is said of a scenario before it is played, and of its result in the end."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kubescene.scenario.expectations import Ending, Evaluation, Expectation
 from kubescene.scenario.spec import ScenarioSpec
-from kubescene.scenario.validation.faults import Fault
+from kubescene.scenario.validation.faults import Fault, is_of_unknown_kind
 from kubescene.scenario.validation.registered import check_schedulers
 from kubescene.scenario.validation.scenarios import tolerated
 from kubescene.scenario.validation.unsimulated import Players, unsimulated
@@ -22,12 +22,14 @@ if TYPE_CHECKING:
 class Examination:
     """What the engine asks before anything is touched: who will be there, and how strict it is.
 
-    ``own`` are measures that only a run of this process can have.
+    ``own`` are measures that only a run of this process can have. With ``thorough``, objects that
+    the API would refuse in any world are faults, too, instead of failures when their turn comes.
     """
 
     controllers: tuple[str, ...]
     scheduler: SchedulerOptions
     strict: bool = False
+    thorough: bool = False
     own: "Sequence[OwnFunction]" = ()
 
     def __call__(self, scenario: JsonObject, spec: ScenarioSpec) -> list[str]:
@@ -39,10 +41,22 @@ class Examination:
         for fault in expectation_faults(spec.expectations, self.own):
             raise fault.error
         check_schedulers(spec, controllers, (each.scheduler_name for each in scheduler.profiles))
+        if self.thorough:
+            for fault in refused_objects(spec):
+                raise fault.error
         if self.strict:
             for each in unsimulated(spec, Players.of(spec, controllers, scheduler)):
                 raise each.error
         return remarks(scenario, spec, controllers=controllers, scheduler=scheduler)
+
+
+def refused_objects(spec: ScenarioSpec) -> Iterator[Fault]:
+    """Objects that would be refused whatever happens; a kind may still come that nobody knows."""
+    from kubescene.scenario.validation.objects import object_faults
+
+    for fault in object_faults(spec, is_whole=False):
+        if not is_of_unknown_kind(fault):
+            yield fault
 
 
 def remarks(

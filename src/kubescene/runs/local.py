@@ -13,11 +13,11 @@ import orjson
 from kubescene.api.copies import own_copy
 from kubescene.api.records import Record
 from kubescene.client.verbs import AnyObject
-from kubescene.cluster import Cluster
+from kubescene.cluster import ClusterWorld
 from kubescene.control.loops import ControllerFactory
 from kubescene.garbage import LITTER, rare_collections
 from kubescene.remedies import Remedies
-from kubescene.results.explaining import Attempts, attempts_of
+from kubescene.results.explaining import ExplainedAttempts, attempts_of
 from kubescene.results.explanations import Explanations
 from kubescene.results.summary import ExpectationOutcome, Summary
 from kubescene.runs.examination import check_measures
@@ -93,7 +93,7 @@ class RunResult:
 
         return write_report(self, path)
 
-    def explain(self, pod: str) -> Attempts:
+    def explain(self, pod: str) -> ExplainedAttempts:
         """The attempts at ``NAMESPACE/NAME`` (or a name in ``default``), node by node."""
         return attempts_of(self.log, self.explanations, pod)
 
@@ -104,7 +104,7 @@ class RunResult:
         return compare(self, other, **options)
 
     def __repr__(self) -> str:
-        name, bound = self.summary.scenario, self.summary.placements_total
+        name, bound = self.summary.scenario, self.summary.pods_bound
         facts = len(self.log)
         return f"<{type(self).__name__} {name}: {self.phase}, {facts} facts, {bound} bound>"
 
@@ -116,7 +116,7 @@ class RunResult:
 class Run(RunResult):
     """A result together with the world as the run left it."""
 
-    cluster: Cluster
+    cluster: ClusterWorld
 
     def __reduce__(self) -> str | tuple[Any, ...]:
         raise TypeError("a Run holds a living cluster: send its `result` to other processes")
@@ -146,6 +146,7 @@ def run(
     folder: str | Path | None = None,
     source: Path | None = None,
     strict: bool = False,
+    thorough: bool = False,
     explained: frozenset[str] | None = None,
     measures: "Sequence[OwnFunction]" = (),
     plain: bool = False,
@@ -158,7 +159,7 @@ def run(
     only faster, to the same bytes. What the other arguments mean is said at
     `RunRequest`.
     """
-    document, listed = read_listed(scenario)
+    document, listed = read_listed(scenario, alike=not plain)
     request = RunRequest(
         scenario=document,
         out=None if out is None else Path(out),
@@ -171,6 +172,7 @@ def run(
         folder=folder_of(scenario) if folder is None else Path(folder),
         source=Path(scenario) if isinstance(scenario, str | Path) else source,
         strict=strict,
+        thorough=thorough,
         explained=explained,
         measures=tuple(measures),
         shortcuts=PLAIN if plain else ALL,

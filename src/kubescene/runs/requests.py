@@ -31,7 +31,8 @@ class RunRequest:
     with which profiles and plugins pods are placed; if it comes of a KubeSchedulerConfiguration,
     that wins over ``spec.simulation.schedulerConfig``. ``folder`` is where ``objectFrom``
     reads; a scenario file has its own. ``source`` is that file: results never overwrite it. With
-    ``strict``, what nobody acts on is a fault instead of a warning. ``shortcuts`` are what is only
+    ``strict``, what nobody acts on is a fault instead of a warning; with ``thorough``, objects that
+    the API would refuse are faults before anything is played. ``shortcuts`` are what is only
     faster, and may be left out. ``explained`` are the pods
     whose explanations are kept, all if it is None. ``measures`` are functions of a run that
     expectations may name as ``measures.FUNCTION``.
@@ -48,6 +49,7 @@ class RunRequest:
     folder: Path | None = None
     source: Path | None = None
     strict: bool = False
+    thorough: bool = False
     explained: frozenset[str] | None = None
     measures: "Sequence[OwnFunction]" = ()
     shortcuts: Shortcuts = ALL
@@ -58,8 +60,10 @@ def read(scenario: str | Path | AnyObject) -> JsonObject:
     return read_listed(scenario)[0]
 
 
-def read_listed(scenario: str | Path | AnyObject) -> tuple[JsonObject, OperationList | None]:
-    """The Scenario object, and its operations if they were looked at."""
+def read_listed(
+    scenario: str | Path | AnyObject, *, alike: bool = True
+) -> tuple[JsonObject, OperationList | None]:
+    """The Scenario object, and its operations if they were looked at (`taken_over`)."""
     if isinstance(scenario, str) and "\n" in scenario:
         raise ScenarioError(
             "this is text, not the path of a file: parse it first", where="scenario"
@@ -69,7 +73,7 @@ def read_listed(scenario: str | Path | AnyObject) -> tuple[JsonObject, Operation
     if not (isinstance(scenario, Mapping) or hasattr(scenario, "build")):
         found = type(scenario).__name__
         raise ScenarioError(f"a file, an object or a builder is expected, not {found}")
-    return taken_over(built(scenario), "scenario")
+    return taken_over(built(scenario), "scenario", alike=alike)
 
 
 def folder_of(scenario: object) -> Path | None:

@@ -7,12 +7,12 @@ has a world and a Scenario that is stored there, as a server has, makes a `Stage
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
 from kubescene.actors import Actor
 from kubescene.api.options import LASTING
 from kubescene.api.records import Record
-from kubescene.cluster import Cluster, ClusterOptions, builtin_controllers
+from kubescene.cluster import ClusterOptions, ClusterWorld, builtin_controllers
 from kubescene.controllers.authoring import controller_from
 from kubescene.controllers.registrations import ControllerRegistrations, Registration
 from kubescene.errors import ApiError, ScenarioError
@@ -20,6 +20,7 @@ from kubescene.results.summary import SummaryFold, folded
 from kubescene.runs.examination import Examination, evaluation
 from kubescene.runs.requests import RunRequest
 from kubescene.runs.sinks import MemorySink, Sink
+from kubescene.runs.worlds import RunWorld
 from kubescene.scenario.documents import with_scheduler, with_seed, without_status
 from kubescene.scenario.engine import Engine, Moment
 from kubescene.scenario.phases import ResultsStrategy
@@ -27,7 +28,7 @@ from kubescene.scenario.reading.object_files import ScenarioFolder
 from kubescene.scenario.reading.operation_list import OperationList
 from kubescene.scenario.resource import ScenarioResource
 from kubescene.scenario.simulation import Simulation, parse_simulation
-from kubescene.scenario.world import LiveScenario, Stage
+from kubescene.scenario.world import LiveScenario, Stage, World
 from kubescene.scheduler import SchedulerOptions
 from kubescene.timeline import Instrument, TimelineLog, TimelineRecorder
 from kubescene.timeline.explanations import ExplanationRecorder, Line
@@ -36,6 +37,7 @@ from kubescene.timeline.texts import ScoreTexts
 from kubescene.types import JsonObject
 
 USER = Actor("kubescene-run")
+W = TypeVar("W", bound=RunWorld)
 
 
 class StoredScenario(LiveScenario, Protocol):
@@ -43,6 +45,10 @@ class StoredScenario(LiveScenario, Protocol):
 
     @property
     def uid(self) -> str: ...
+
+    def recall(self, status: JsonObject) -> None:
+        """Go on from what an earlier engine has said."""
+        ...
 
     def is_mine(self, record: Record) -> bool:
         """Whether the engine wrote it: then the spec is the one that is known."""
@@ -62,7 +68,7 @@ class Account:
 
     def __init__(
         self,
-        cluster: Cluster,
+        cluster: RunWorld,
         sink: Sink | None = None,
         *,
         is_watched: bool = False,
@@ -94,7 +100,7 @@ class Account:
         return folded(self.log) if self._fold is None else self._fold
 
 
-class StagedRun:
+class StagedRun(Generic[W]):
     """A Scenario in a world, and its account.
 
     ``options`` are those that the world has, or will begin anew with.
@@ -102,7 +108,7 @@ class StagedRun:
 
     def __init__(
         self,
-        cluster: Cluster,
+        cluster: W,
         scenario: StoredScenario,
         account: Account,
         *,
@@ -124,6 +130,7 @@ class StagedRun:
             controllers=tuple(cluster.registrations),
             scheduler=options.scheduler,
             strict=request is not None and request.strict,
+            thorough=request is not None and request.thorough,
             own=own,
         )
         folder = None if request is None else request.folder
@@ -172,12 +179,14 @@ def stage(
     instruments: Iterable[Instrument] = (),
     *,
     listed: OperationList | None = None,
-) -> StagedRun:
+) -> StagedRun[ClusterWorld]:
     """A scenario in a world of its own. ``listed`` are its operations, if somebody knows them."""
     scenario = without_status(with_seed(request.scenario, request.seed))
+    if not request.shortcuts.alike_operations:
+        listed = OperationList.of(scenario, alike=False)
     options = cluster_options(scenario, request.seed, request.scheduler)
     options = replace(options, shortcuts=request.shortcuts)
-    cluster = Cluster(options, controllers=registrations(options, request))
+    cluster = ClusterWorld(options, controllers=registrations(options, request))
     account = Account(cluster, sink, explained=request.explained)
     cluster.observe(*account.onlookers, *instruments)
     played = with_scheduler(scenario, request.scheduler, options.scheduler)
@@ -205,7 +214,7 @@ def explain_only(
         explain(pod, line)
 
 
-def stored(scenario: JsonObject, cluster: Cluster) -> Record:
+def stored(scenario: JsonObject, cluster: World) -> Record:
     """The Scenario in the world; what the API refuses about its metadata is its author's fault."""
     try:
         return cluster.client(USER).create(scenario, options=LASTING)

@@ -7,9 +7,12 @@ controller will make again. That is left out, and who converts is told what and 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
+from kubescene.api.builtin import builtin_scheme
 from kubescene.api.kinds import SCENARIO
+from kubescene.controllers.builtin.nodeset import NODE_SET
 from kubescene.errors import ScenarioError
 from kubescene.registry.bootstrap import SYSTEM_NAMESPACES, SYSTEM_PRIORITIES
 from kubescene.scenario.fields.table import Field, items_of, record, text
@@ -113,6 +116,14 @@ class Conversion:
 
     scenario: JsonObject
     left_out: Counter[tuple[str, str]] = field(default_factory=Counter)
+    unknown: Counter[str] = field(default_factory=Counter)
+    """Objects of kinds that no API server here would take, by ``Kind.group``; they are in it."""
+
+    def kinds(self) -> set[str]:
+        """The kinds of what is created."""
+        operations = self.scenario["spec"]["operations"]
+        objects = (each["createOperation"]["object"] for each in operations[:-1])
+        return {str(obj["kind"]) for obj in objects}
 
 
 def merged_form(scenario: JsonObject) -> JsonObject:
@@ -139,10 +150,14 @@ def _check_form(obj: JsonObject, number: int) -> None:
         raise ScenarioError(str(fault.error), where=f"object {number} ({obj.get('kind')})")
 
 
-def scenario_from(objects: Iterable[Any], name: str, *, placed: bool = False) -> Conversion:
+def scenario_from(
+    objects: Iterable[Any], name: str, *, placed: bool = False, known_only: bool = False
+) -> Conversion:
     """A scenario that creates these objects: first what others need, then those that run.
 
-    Pods wait for the scheduler again unless they are to stay ``placed``.
+    Pods wait for the scheduler again unless they are to stay ``placed``. Objects of kinds that
+    neither Kubernetes has nor a definition among them are counted, and with ``known_only`` left
+    out.
     """
     conversion = Conversion({})
     given = []
@@ -153,11 +168,17 @@ def scenario_from(objects: Iterable[Any], name: str, *, placed: bool = False) ->
         _check_form(obj, number)
         given.append(obj)
     present = {(str(obj.get("kind")), *_place(obj)) for obj in given}
+    defined = _defined(given)
     kept: dict[tuple[str, ...], JsonObject] = {}
     for obj in given:
         if why := _why_not(obj, present) or _is_repeated(obj, kept, placed=placed):
             conversion.left_out[str(obj.get("kind")), why] += 1
+            continue
+        unknown = _unknown(obj, defined)
+        if unknown and known_only:
+            conversion.left_out[unknown, "nobody here knows the kind"] += 1
         else:
+            conversion.unknown.update([unknown] if unknown else [])
             kept[_identity(obj, len(kept))] = cleaned(obj, placed=placed)
     created = [*_missing_namespaces(kept.values()), *kept.values()]
     ranks = {kind: rank for rank, kind in enumerate(ORDER)}
@@ -175,6 +196,33 @@ def scenario_from(objects: Iterable[Any], name: str, *, placed: bool = False) ->
         "spec": {"operations": operations},
     }
     return conversion
+
+
+def _defined(objects: Iterable[JsonObject]) -> set[tuple[str, str]]:
+    """The groups and kinds that definitions among these objects bring along."""
+    found = set()
+    for obj in objects:
+        if obj.get("kind") == "CustomResourceDefinition" and isinstance(obj.get("spec"), Mapping):
+            names = obj["spec"].get("names")
+            kind = names.get("kind") if isinstance(names, Mapping) else ""
+            found.add((str(obj["spec"].get("group")), str(kind)))
+    return found
+
+
+def _unknown(obj: JsonObject, defined: set[tuple[str, str]]) -> str:
+    """``Kind.group`` of an object whose kind nobody knows, else empty."""
+    api_version, kind = str(obj["apiVersion"]), str(obj["kind"])
+    group = api_version.rpartition("/")[0]
+    if (group, kind) in defined or (api_version, kind) in _builtin_kinds():
+        return ""
+    return f"{kind}.{group}" if group else kind
+
+
+@cache
+def _builtin_kinds() -> frozenset[tuple[str, str]]:
+    """What every world of ours knows: the kinds of Kubernetes, NodeSet, and Scenario."""
+    kinds = [each.gvk for each in builtin_scheme()]
+    return frozenset((each.api_version, each.kind) for each in (*kinds, NODE_SET))
 
 
 def _is_repeated(obj: JsonObject, kept: Mapping[Any, JsonObject], *, placed: bool) -> str:

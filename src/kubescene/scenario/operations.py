@@ -28,6 +28,8 @@ from kubescene.scenario.subresources import SubresourceWriter, part_of
 from kubescene.types import JsonObject
 
 INDEX = INDEX_MARK.decode()
+ESCAPED = b"$" + INDEX_MARK
+"""Stands for the mark itself, as `$$(NAME)` does in the fields of a container."""
 BUNCH = 64
 """So many instances of a counted create are made at a time: about two milliseconds."""
 CreateAlike: TypeAlias = Callable[
@@ -161,7 +163,7 @@ class Creation:
         self._options = write_options(self._body.get("createOptions"))
         # Without a count, $(INDEX) is a variable of the author's container.
         counted = "count" in operation.body
-        self._template = Template(self._objects[0]) if counted else None
+        self._template = IndexedTemplate(self._objects[0]) if counted else None
         self._blueprint: Blueprint | None = None
         if self._template is not None:
             # Instances are ours, and nobody changes them.
@@ -200,11 +202,15 @@ class Creation:
         return self._template.name_of(index), origin
 
 
-class Template:
-    """An object to be created many times, ``$(INDEX)`` standing for the number of each."""
+class IndexedTemplate:
+    """An object to be created many times, ``$(INDEX)`` standing for the number of each.
+
+    ``$$(INDEX)`` stands for the text ``$(INDEX)``.
+    """
 
     def __init__(self, obj: JsonObject) -> None:
         self._text = orjson.dumps(obj)
+        self._has_escapes = ESCAPED in self._text
         self._body: JsonObject = orjson.loads(self._text)
         self._name = index_in_name(self._body)
         self._claims = indexed_claims(self._body)
@@ -212,7 +218,8 @@ class Template:
         total, in_name = self._text.count(INDEX_MARK), self._name.count(INDEX)
         in_name *= 2 if self._is_host else 1
         in_claims = sum(name.count(INDEX) for name in self._claims.values())
-        self.blueprint = self._blueprint() if in_name + in_claims == total else None
+        is_alike = in_name + in_claims == total and not self._has_escapes
+        self.blueprint = self._blueprint() if is_alike else None
         """What all instances are but for their names, and those of claims; None if they differ
         in more."""
 
@@ -228,7 +235,7 @@ class Template:
         """One of the objects, read-only: what they have in common is shared."""
         if self.blueprint is None:
             # Replacing in the encoded text is safe: digits need no escaping.
-            read: JsonObject = orjson.loads(self._text.replace(INDEX_MARK, str(index).encode()))
+            read: JsonObject = orjson.loads(self._filled(str(index).encode()))
             return read
         if not self._name and not self._claims:
             return self._body
@@ -236,6 +243,12 @@ class Template:
         if self._name:
             obj = named(obj, self._name.replace(INDEX, str(index)), is_host=self._is_host)
         return self._claiming(obj, index) if self._claims else obj
+
+    def _filled(self, number: bytes) -> bytes:
+        if not self._has_escapes:
+            return self._text.replace(INDEX_MARK, number)
+        parts = self._text.split(ESCAPED)
+        return INDEX_MARK.join(part.replace(INDEX_MARK, number) for part in parts)
 
     def _blueprint(self) -> Blueprint:
         if self._is_host:

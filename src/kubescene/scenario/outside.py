@@ -28,7 +28,7 @@ class OutsideKind(StrEnum):
     BAG = "bag"
 
 
-class Feed(StrEnum):
+class ShownPods(StrEnum):
     """How many of the pods that wait a scheduler is shown in a turn."""
 
     ONE_POD = "OnePod"
@@ -62,7 +62,7 @@ class OutsideController(Struct, frozen=True):
     name: str
     kind: OutsideKind = OutsideKind.OPERATOR
     scheduler_names: tuple[str, ...] = (DEFAULT_SCHEDULER_NAME,)
-    feed: Feed = Feed.ONE_POD
+    feed: ShownPods = ShownPods.ONE_POD
     waiter: WaiterSpec | None = None
     timeout_ns: int = DEFAULT_TIMEOUT
     attach_timeout_ns: int = DEFAULT_ATTACH_TIMEOUT
@@ -103,7 +103,7 @@ def _controller(entry: Mapping[str, Any]) -> OutsideController:
         name=entry["name"],
         kind=OutsideKind(entry.get("kind") or OutsideKind.OPERATOR),
         scheduler_names=scheduler_names_of(entry),
-        feed=Feed(entry.get("feed") or Feed.ONE_POD),
+        feed=ShownPods(entry.get("feed") or ShownPods.ONE_POD),
         waiter=_waiter(entry.get("waiter")),
         timeout_ns=duration_of(entry, "timeout") or DEFAULT_TIMEOUT,
         attach_timeout_ns=duration_of(entry, "attachTimeout") or DEFAULT_ATTACH_TIMEOUT,

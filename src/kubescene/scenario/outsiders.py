@@ -3,6 +3,7 @@
 from collections.abc import Collection
 
 from kubescene.actors import Actor, Role
+from kubescene.api.gates import role_without_scenario
 from kubescene.api.kinds import BOOKKEEPING, SCENARIO
 from kubescene.api.scheme import ResourceType
 from kubescene.errors import ForbiddenError
@@ -22,7 +23,7 @@ class Frozen:
         self._outside = outside
 
     def role_of(self, actor: Actor) -> Role:
-        return actor.role
+        return role_without_scenario(actor)
 
     def before_write(
         self, actor: Actor, resource_type: ResourceType, subresource: str, name: str
@@ -34,7 +35,7 @@ class Frozen:
                 return
             if not paused:
                 raise too_late(self._scenario.name, actor)
-        if actor.role is Role.USER and paused and self._scenario.exists:
+        if not actor.inside and paused and self._scenario.exists:
             refuse_outsider(self._scenario, actor, resource_type, name)
 
 

@@ -75,3 +75,12 @@ SCHEDULER_STATUS = {
     StepPhase.FINISHED: "Stoped",
 }
 """``status.schedulerStatus`` of the KEP's first draft, whose spelling it keeps."""
+DRAFT_STEP_PHASE = {
+    StepPhase.OPERATING: "OperatingEvents",
+    StepPhase.OPERATING_COMPLETED: "OperatingEventsFinished",
+    StepPhase.CONTROLLER_RUNNING: "Scheduling",
+    StepPhase.CONTROLLER_PAUSED: "Scheduling",
+    StepPhase.CONTROLLER_COMPLETED: "SchedulingFinished",
+    StepPhase.FINISHED: "Finished",
+}
+"""The phases of a step in the KEP's second draft: ``status.stepPhase`` of a draft's scenario."""

@@ -9,21 +9,20 @@ change costs the same at the first step and after a million events.
 """
 
 from collections.abc import Sized
-from typing import NamedTuple, SupportsBytes
+from typing import Any, NamedTuple, SupportsBytes
 
 import orjson
 from msgspec import to_builtins
 
 from kubescene.api.kinds import SCENARIO
-from kubescene.api.records import Record
+from kubescene.api.records import Composite, Payload, Record
 from kubescene.api.records.drafts import Rebuilt
-from kubescene.api.records.parts import Composite, Payload, Sections
 from kubescene.api.text.encoding import encode
 from kubescene.clock import ScenarioStep
 from kubescene.errors import ScenarioGoneError
 from kubescene.scenario.edits import IgnoredOperation
 from kubescene.scenario.outside import OutsideStatus
-from kubescene.scenario.phases import SCHEDULER_STATUS, ScenarioPhase, StepPhase
+from kubescene.scenario.phases import DRAFT_STEP_PHASE, SCHEDULER_STATUS, ScenarioPhase, StepPhase
 from kubescene.store import Store
 from kubescene.timeline import Outcome
 from kubescene.types import JsonObject
@@ -32,7 +31,6 @@ from kubescene.version import __version__
 NO_TIMELINE = b"{}"
 HEAD = orjson.dumps({"apiVersion": SCENARIO.api_version, "kind": SCENARIO.kind})[:-1]
 OPENS = HEAD + b',"metadata":{"resourceVersion":"'
-SPEC_OPENS = b',"spec":{'
 STATUS_OPENS = b',"status":'
 RESULT_OPENS = b',"scenarioResult":{"simulatorVersion":"%s","timeline":' % __version__.encode()
 RESULT_CLOSES = b"}}}"
@@ -54,6 +52,18 @@ class ToldStatus:
         self.expectations: tuple[Outcome, ...] = ()
         self.outside: tuple[OutsideStatus, ...] = ()
         self.timeline: SupportsBytes = NO_TIMELINE
+        self._is_draft = False
+        """Whether its author wrote it in the form of the KEP's drafts, with ``events``."""
+
+    def recall(self, status: JsonObject) -> None:
+        """Go on from what an earlier engine has said: how far it came, and what happened."""
+        said = status.get("stepStatus")
+        if isinstance(said, dict) and (step := step_in(said)) is not None:
+            self.step, self.step_phase = step, as_step_phase(said.get("phase"))
+            self.controller = str(said.get("runningSimulationController") or "")
+        result = status.get("scenarioResult")
+        timeline = result.get("timeline") if isinstance(result, dict) else None
+        self.timeline = orjson.dumps(timeline) if isinstance(timeline, dict) else NO_TIMELINE
 
     @property
     def is_unseen(self) -> bool:
@@ -78,6 +88,7 @@ class ToldStatus:
             self.ignored,
             self.expectations,
             self.outside,
+            self._is_draft,
         )
 
     def _status(self) -> JsonObject:
@@ -177,6 +188,7 @@ class ScenarioResource(ToldStatus):
         spec: JsonObject = obj.get("spec") or {}
         if spec != self._author_spec:
             self._author_spec = spec
+            self._is_draft = bool(spec.get("events"))
         self._tail = tail_of(self._metadata)
         self._spec = encoded_spec(record) or spec_of(self._author_spec)
 
@@ -241,13 +253,25 @@ def spec_of(spec: JsonObject) -> bytes:
 
 def encoded_spec(record: Record) -> bytes:
     """The same, if the store has it encoded already: a spec may be large."""
-    first = record.payload.members[0] if isinstance(record.payload, Sections) else b""
-    return first + STATUS_OPENS if first.startswith(SPEC_OPENS) else b""
+    spec = record.spec_key
+    return b"" if spec is None else spec + STATUS_OPENS
 
 
-def bytes_of(part: object) -> bytes:
-    assert isinstance(part, SupportsBytes | bytes)
-    return bytes(part)
+def step_in(said: JsonObject) -> ScenarioStep | None:
+    """The step of a ``stepStatus`` that anybody may have written."""
+    step = said.get("step")
+    numbers = [step.get("major"), step.get("minor")] if isinstance(step, dict) else []
+    known = [each for each in numbers if isinstance(each, int) and not isinstance(each, bool)]
+    return ScenarioStep(*known) if len(known) == 2 else None
+
+
+def as_step_phase(said: object) -> StepPhase:
+    return next((phase for phase in StepPhase if phase == said), StepPhase.OPERATING)
+
+
+def bytes_of(part: Any) -> bytes:
+    """A part as it is, or as it encodes itself."""
+    return part if type(part) is bytes else bytes(part)
 
 
 class State(NamedTuple):
@@ -261,6 +285,7 @@ class State(NamedTuple):
     ignored: tuple[IgnoredOperation, ...]
     expectations: tuple[Outcome, ...]
     outside: tuple[OutsideStatus, ...] = ()
+    is_draft: bool = False
 
 
 class StatusPart:
@@ -288,6 +313,9 @@ def status_of(state: State) -> JsonObject:
             "phase": str(state.step_phase),
             "runningSimulationController": state.controller,
         }
+        if state.is_draft:
+            status["step"] = state.step.major
+            status["stepPhase"] = DRAFT_STEP_PHASE[state.step_phase]
     if state.ignored:
         status["ignoredOperations"] = [each._asdict() for each in state.ignored]
     if state.expectations:

@@ -1,5 +1,6 @@
 """``spec.simulation``: our extensions to the KEP, and what is wrong with them in plain words."""
 
+import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
@@ -28,6 +29,9 @@ FIELDS = (
 KUBELET_FIELDS = ("startDelay", "readyDelay", "terminateDelay")
 WHERE = "spec.simulation"
 SCHEDULER_CONFIG = f"{WHERE}.schedulerConfig"
+FIELD = re.compile(r'(?:strict decoding error: )?(?:unknown field ")?([A-Za-z][\w.\[\]]*)(?:: |")')
+"""The field with which a complaint begins."""
+STEP = re.compile(r"[^.\[\]]+")
 
 
 class Simulation(Struct, frozen=True):
@@ -149,7 +153,15 @@ def _scheduler_config(value: Any) -> ReadOnlyObject | None:
 def _bad_config(error: SchedulerConfigurationError) -> ScenarioError:
     where = SCHEDULER_CONFIG
     text = str(error.of(where)).removeprefix(f"{where}: ")
-    return ScenarioError(text, where=where, path=("spec", "simulation", "schedulerConfig"))
+    path = ("spec", "simulation", "schedulerConfig", *_steps_in(text))
+    return ScenarioError(text, where=where, path=path)
+
+
+def _steps_in(text: str) -> Iterator[str | int]:
+    """The way inside a configuration that a complaint names: ``profiles[0].schedulerName: ...``."""
+    named = FIELD.match(text)
+    for step in STEP.findall(named[1] if named else ""):
+        yield int(step) if step.isdecimal() else step
 
 
 def _delay(given: Mapping[str, Any], name: str) -> int:

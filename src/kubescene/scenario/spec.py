@@ -186,7 +186,8 @@ def parse_spec(
     operations, if somebody has looked at them already.
     """
     if listed is None or not listed.is_of(scenario):
-        listed = OperationList.of(scenario)
+        alike = listed is None or listed.objects.wanted
+        listed = OperationList.of(scenario, alike=alike)
     for fault in find_faults(scenario, folder, listed):
         raise fault.error
     return normalised(scenario, folder, listed)

@@ -1,13 +1,13 @@
 """What the scenario engine needs of a world, and of the object that tells where it stands.
 
-`kubescene.Cluster` is such a world, with an embedded store; one in front of an API server that is
-not ours can be another. The engine knows only this.
+`kubescene.cluster.ClusterWorld` is such a world, with an embedded store; one in front of an API
+server that is not ours can be another. The engine knows only this.
 """
 
 from collections.abc import Iterable, Sequence
 from typing import Protocol, SupportsBytes
 
-from kubescene.actors import Actor, Role
+from kubescene.actors import Actor
 from kubescene.api.gates import WriteGate
 from kubescene.api.scheme import Scheme
 from kubescene.client import Client
@@ -68,7 +68,7 @@ class World(Protocol):
         """Nobody, nothing, time and names from the start."""
         ...
 
-    def start(self, names: Sequence[str], role: Role) -> Sequence[Slot]:
+    def start(self, names: Sequence[str]) -> Sequence[Slot]:
         """Make controllers anew, with fresh state, and let them see what exists."""
         ...
 
@@ -86,7 +86,7 @@ class Stage(Protocol):
         """Raise `ScenarioError` for one that nobody could judge; nothing has been touched yet."""
         ...
 
-    def enter(self, declared: OutsideController, role: Role) -> Slot:
+    def enter(self, declared: OutsideController) -> Slot:
         """The place of one of them in the scenario that begins."""
         ...
 

@@ -60,12 +60,21 @@ class LikePods:
         self._annotates = annotates
 
     def why_not(self) -> str:
-        """What keeps the next pods out of the lane, whoever they are; empty if nothing does."""
+        """What keeps the next pod out of the lane, whatever others do; empty if nothing does."""
         if self._attempts.has_bindings:
             return "a binding waits"
         if self._attempts.undecided is not None:
             return "a decision waits"
-        return "attempts are annotated" if self._annotates else ""
+        if self._annotates:
+            return "attempts are annotated"
+        entry = self.next()
+        if entry is None:
+            return "the last pod"
+        pod = entry.pod
+        has_claims = pod.spec.claims or pod.spec.unnamed  # mostly there is more to these
+        if has_claims or not binds_at_once(pod, self._cycles[pod.scheduler_name]):
+            return "more than a binding"
+        return ""
 
     @property
     def is_watching(self) -> bool:
@@ -100,8 +109,7 @@ class LikePods:
         if follows and (found := cycle.fast.decide_next(entry.pod)) is not None:
             return found
         pod, nominations = entry.pod, self._nominations
-        relevant = cycle.framework.relevance.of(pod.signature)
-        if relevant.post_bind or not relevant.binds_at_once:
+        if not binds_at_once(pod, cycle):
             return None
         if nominations and nominations.node_of(pod):
             return None
@@ -174,6 +182,12 @@ class LikePods:
         recorder = self._recorder
         if recorder.on:
             recorder.tell(notices.scheduled(pod, node))
+
+
+def binds_at_once(pod: PodInfo, cycle: Cycle) -> bool:
+    """Whether no plugin has anything to do with a pod beside its binding, before or after it."""
+    relevant = cycle.framework.relevance.of(pod.signature)
+    return relevant.binds_at_once and not relevant.post_bind
 
 
 def is_default_binder(plugin: object) -> bool:

@@ -17,7 +17,7 @@ from kubescene.scheduler.binding.waiting_pods import WaitingRoom
 from kubescene.scheduler.cycle.cycle import Cycle
 from kubescene.scheduler.cycle.search import StartIndex
 from kubescene.scheduler.extenders.extenders import EXTENDER, Extenders
-from kubescene.scheduler.fast.routine import FastDecisions
+from kubescene.scheduler.fast.decisions import FastDecisions
 from kubescene.scheduler.framework.explain import Explain
 from kubescene.scheduler.framework.informers import NODE, POD, Informers
 from kubescene.scheduler.framework.profile import Profile
@@ -134,6 +134,7 @@ class Scheduler:
             profiles=self.cycles,
             annotates=annotates,
             is_ganging=gates.gang_scheduling,
+            rereads=not options.shortcuts.pod_readings,
         )
         self._has_groups = gates.generic_workload
         self.informers.listen(self.watcher.notify)

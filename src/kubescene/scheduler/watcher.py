@@ -52,8 +52,9 @@ class Watcher:
         profiles: Container[str],
         annotates: bool,
         is_ganging: bool,
+        rereads: bool,
     ) -> None:
-        self.classes = PodClasses()
+        self.classes = PodClasses(rereads=rereads)
         self._nodes = placed.nodes
         self._placed = placed
         self._nominations = nominations

@@ -13,7 +13,7 @@ from itertools import islice
 from operator import attrgetter
 from typing import TypeAlias
 
-from kubescene.api.records.changes import Change, Decoder
+from kubescene.api.records.changes import Change, RecordDecoder
 from kubescene.api.records.parts import whole_size
 from kubescene.api.scheme import GroupResource
 from kubescene.errors import ExpiredError
@@ -136,7 +136,7 @@ class History:
         logs = [self._logs[resource] for resource in wanted if resource in self._logs]
         return list(merge(*(log.since(revision) for log in logs), key=_REVISION))
 
-    def copied(self, decoder: Decoder) -> "History":
+    def copied(self, decoder: RecordDecoder) -> "History":
         """The same history for another store, which decodes what it holds."""
         copy = History(self.window, self._most_bytes)
         copy._floor = self._floor

@@ -169,10 +169,11 @@ class Store(StoredObjects):
         for change in changes:
             self._subscriptions.tell(change)
 
-    def commit_unheard(self, change: Change) -> None:
+    def commit_unheard(self, change: Change, decoded: JsonObject | None = None) -> None:
         """Take in a new object, or a change of the newest record of one; its maker tells others.
 
         For a writer that knows what each of them would do: see `route_of` and `tell_some`.
+        ``decoded`` is the object, if somebody has it.
         """
         record = change.record
         resource = record.resource
@@ -181,6 +182,8 @@ class Store(StoredObjects):
         if change.previous is None:
             self._membership[resource] += 1
         self._revision = record.revision
+        if decoded is not None:
+            self._remember(record.revision, decoded)
         if resource in self.indexes.kept:
             self.indexes.update(change)
         self.history.append(change)

@@ -57,7 +57,9 @@ class Watch:
         return drained
 
     def close(self) -> None:
+        """Nothing more comes, and what nobody took is let go of."""
         self._subscription.cancel()
+        self._changes = deque()
 
     def _push(self, change: Change) -> None:
         if self._overflowed:

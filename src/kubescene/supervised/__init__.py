@@ -2,3 +2,16 @@
 
 Autoscaler plugins and controllers outside are such programs.
 """
+
+import os
+
+
+def is_alive(process: int) -> bool:
+    """Whether a process of this machine has not ended, whoever it belongs to."""
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

@@ -8,6 +8,8 @@ from typing import IO
 MOST_LINES = 20
 LONGEST = 500
 _CHUNK = 1 << 16
+_NOISE = ('{"@level":"debug"', '{"@level":"trace"')
+"""How lines begin that go-plugin writes about itself: nobody's words."""
 
 
 class LastWords:
@@ -29,7 +31,7 @@ class LastWords:
 
     def _keep(self, line: bytes) -> None:
         text = line[:LONGEST].decode(errors="replace").rstrip()
-        if text:
+        if text and not text.startswith(_NOISE):
             self._lines.append(text)
 
     def told(self) -> str:
@@ -40,7 +42,7 @@ class LastWords:
         return f" (its last words: {' / '.join(lines[-5:])})" if lines else " (it said nothing)"
 
 
-class Drain(Thread):
+class OutputReader(Thread):
     """Reads an output to its end, so that nobody ever waits for us to read.
 
     The first line, if somebody wants it, goes to ``first``: at most ``longest`` bytes of it, and

@@ -15,7 +15,7 @@ from queue import SimpleQueue
 from threading import Lock
 
 from kubescene.supervised import warden_script
-from kubescene.supervised.last_words import Drain, LastWords
+from kubescene.supervised.last_words import LastWords, OutputReader
 
 MOMENT_S = 1.0
 """How long we wait for what is about to happen anyway: an exit, the end of an output."""
@@ -51,8 +51,8 @@ class Process:
         assert self._process.stdout is not None
         assert self._process.stderr is not None
         self.drains = [
-            Drain(self._process.stdout, "stdout", self.words, first_line, longest=longest),
-            Drain(self._process.stderr, "stderr", self.words),
+            OutputReader(self._process.stdout, "stdout", self.words, first_line, longest=longest),
+            OutputReader(self._process.stderr, "stderr", self.words),
         ]
         for each in self.drains:
             each.start()

@@ -3,7 +3,7 @@
 The other one is a program: the real kube-scheduler, or a build of one's own. It takes part in turns
 (`kubescene.outside`), so that it decides about every pod in the same world as ours. Equal are
 the order of decisions, the step, the node of every binding, the message of every failure, the
-nomination and the victims.
+nomination, the victims and for whom they leave.
 """
 
 from collections.abc import Iterator, Sequence
@@ -92,7 +92,13 @@ def decisions_in(log: TimelineLog) -> list[ObservedDecision]:
             )
         elif isinstance(fact, PodPreempted):
             found.append(
-                ObservedDecision(step, "leaves", f"{fact.namespace}/{fact.name}", fact.node)
+                ObservedDecision(
+                    step,
+                    "leaves",
+                    f"{fact.namespace}/{fact.name}",
+                    fact.node,
+                    f"for {fact.preempted_by}",
+                )
             )
         elif isinstance(fact, PodUnscheduled):
             said = (fact.message, fact.nominated)

@@ -29,7 +29,7 @@ SUFFIXES = (".scenario.yaml", ".scenario.yml", ".scenario.json")
 PLAYS = "plays"
 SEED = "--kubescene-seed"
 MEASURES = "kubescene_measures"
-OF_CLUSTER = ("controllers", "instruments", "scheduler")
+OF_CLUSTER = ("controllers", "instruments", "recorded", "scheduler")
 """Arguments of a cluster that are no options of its world."""
 
 
@@ -95,7 +95,7 @@ class ClusterMaker:
 
     def stop(self) -> None:
         while self._made:
-            self._made.pop().stop()
+            self._made.pop().manager.stop()
 
 
 # -- scenarios -----------------------------------------------------------------------------------
@@ -158,8 +158,8 @@ class ScenarioTests(pytest.File):
 
     def line_of(self, *path: str | int) -> int | None:
         """The line, from zero, of a part of the file."""
+        from kubescene.api.text.positions import Places
         from kubescene.errors import ScenarioError
-        from kubescene.scenario.reading.positions import Places
 
         try:
             place = Places(self.file.text).find(path)
@@ -205,8 +205,7 @@ class ExpectationItem(ScenarioItem):
         outcome = self.parent.played().expectations[self._index]
         if not outcome.holds:
             raise ScenarioTestError(
-                f"{self.path.name}: {outcome.name!r} does not hold: {outcome.why}\n"
-                f"expression: {outcome.expression.strip()}"
+                f"{self.path.name}: {outcome.name!r} does not hold: {outcome.told}"
             )
 
     def reportinfo(self) -> tuple[Path, int | None, str]:

@@ -13,6 +13,7 @@ from kubescene.instruments.attempts import (
 )
 from kubescene.instruments.score_columns import ScoreColumn
 from kubescene.timeline.facts import (
+    PLAIN_MESSAGE,
     About,
     Advanced,
     CustomFact,
@@ -44,6 +45,7 @@ from kubescene.timeline.recorder import TimelineRecorder
 from kubescene.timeline.views import KepTimeline, KepView, Timeline
 
 __all__ = [
+    "PLAIN_MESSAGE",
     "About",
     "Advanced",
     "CustomFact",

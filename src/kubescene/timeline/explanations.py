@@ -29,7 +29,7 @@ FIRST_LINES = {each: encode({"schema": SCHEMA, "version": each}) for each in REA
 FIRST_LINE = FIRST_LINES[VERSION]
 
 
-class AttemptLine(NamedTuple):
+class WrittenAttempt(NamedTuple):
     """The line about an attempt, made when somebody reads it.
 
     What it refers to is never changed: rows and columns of the attempt's own.
@@ -57,7 +57,7 @@ class AttemptLine(NamedTuple):
         return columns_encoded(row)
 
 
-Line: TypeAlias = bytes | AttemptLine
+Line: TypeAlias = bytes | WrittenAttempt
 Sink: TypeAlias = Callable[[str, Line], None]
 """Takes a line and the pod it is about, which is empty for a list of nodes."""
 
@@ -87,7 +87,7 @@ class ExplanationRecorder(Instrument):
         if explanation is not None and explanation.nodes is not self._nodes:
             self._nodes = explanation.nodes
             self._write("", encode({"nodes": list(explanation.nodes)}))
-        self._write(name_of(attempt), AttemptLine(self._step, attempt, self._texts))
+        self._write(name_of(attempt), WrittenAttempt(self._step, attempt, self._texts))
 
     def _write(self, pod: str, line: Line) -> None:
         try:

@@ -113,11 +113,16 @@ class ScenarioEnded(Fact, frozen=True, kw_only=True):
     message: str = ""
 
 
+PLAIN_MESSAGE = "failed expression: "
+"""Before the expression, where its author says nothing else."""
+
+
 class Outcome(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     """What came of an expectation.
 
-    One that does not hold has a ``message`` for people; ``error`` says why its expression has no
-    value, in which case it does not hold either.
+    One that does not hold has a ``message`` for people, and ``seen`` are the values that were found
+    instead (``9 <= 6``); ``error`` says why its expression has no value, in which case it does not
+    hold either.
     """
 
     name: str
@@ -125,6 +130,7 @@ class Outcome(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     holds: bool
     message: str = ""
     error: str = ""
+    seen: str = ""
 
 
 class ExpectationsEvaluated(Fact, frozen=True, kw_only=True):

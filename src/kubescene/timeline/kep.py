@@ -59,23 +59,23 @@ class KepEvent(msgspec.Struct, frozen=True, gc=False):
 # -- the shapes --------------------------------------------------------------------------------
 
 
-class Shape(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+class KepShape(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """What KEP-140 describes; members that are empty are left out."""
 
 
-class Step(Shape, frozen=True, kw_only=True):
+class KepStep(KepShape, frozen=True, kw_only=True):
     major: int
     minor: int
 
 
-class Asked(Shape, frozen=True, kw_only=True):
+class KepOperation(KepShape, frozen=True, kw_only=True):
     """An operation, and the object that it left."""
 
     operation: msgspec.Raw
     result: msgspec.Raw = NOTHING
 
 
-class CutNodes(Shape, frozen=True, kw_only=True):
+class CutNodes(KepShape, frozen=True, kw_only=True):
     """How many nodes there were, and how many are listed."""
 
     candidate_nodes: int
@@ -83,22 +83,22 @@ class CutNodes(Shape, frozen=True, kw_only=True):
     listed: int
 
 
-class CutAttempts(Shape, frozen=True, kw_only=True):
+class CutAttempts(KepShape, frozen=True, kw_only=True):
     attempts: int
     listed: int
 
 
-class PluginResults(Shape, frozen=True, kw_only=True):
+class PluginResults(KepShape, frozen=True, kw_only=True):
     """By node and plugin: what Filter said, and the scores."""
 
     filter: dict[str, dict[str, str]]
     score: dict[str, dict[str, Any]]
 
 
-class AttemptResult(Shape, frozen=True, kw_only=True):
+class AttemptResult(KepShape, frozen=True, kw_only=True):
     """``ScenarioPodScheduleResult``."""
 
-    step: Step
+    step: KepStep
     all_candidate_nodes: tuple[str, ...] | None = None
     all_filtered_nodes: tuple[str, ...] | None = None
     plugin_results: PluginResults | None = None
@@ -112,17 +112,17 @@ class AttemptResult(Shape, frozen=True, kw_only=True):
         return len(self.all_candidate_nodes or ()), len(self.all_filtered_nodes or ())
 
 
-NO_RESULT = AttemptResult(step=Step(major=0, minor=0))
+NO_RESULT = AttemptResult(step=KepStep(major=0, minor=0))
 
 
-class PodResult(Shape, frozen=True, kw_only=True):
+class PodResult(KepShape, frozen=True, kw_only=True):
     pod: msgspec.Raw
-    created_at: Step | None = None
+    created_at: KepStep | None = None
     bound_to: str = ""
-    bound_at: Step | None = None
+    bound_at: KepStep | None = None
     message: str = ""
     preempted_by: str = ""
-    preempted_at: Step | None = None
+    preempted_at: KepStep | None = None
     schedule_result: list[AttemptResult] | None
     cut: CutAttempts | None = None
 
@@ -132,17 +132,17 @@ class PodResult(Shape, frozen=True, kw_only=True):
         return self.schedule_result[-1] if self.schedule_result else NO_RESULT
 
 
-class Event(Shape, frozen=True, kw_only=True):
+class Event(KepShape, frozen=True, kw_only=True):
     id: str
-    step: Step
+    step: KepStep
     time: str
     actor: str = ""
     operation: str = ""
-    create: Asked | None = None
-    patch: Asked | None = None
-    delete: Asked | None = None
-    done: Asked | None = None
-    advance: Asked | None = None
+    create: KepOperation | None = None
+    patch: KepOperation | None = None
+    delete: KepOperation | None = None
+    done: KepOperation | None = None
+    advance: KepOperation | None = None
     pod_scheduled: PodResult | None = None
     pod_unscheduled: PodResult | None = None
     pod_preempted: PodResult | None = None
@@ -185,21 +185,21 @@ def event_of(fact: Fact) -> KepEvent:
     return KepEvent(fact.step, event.operation, msgspec.json.encode(event))
 
 
-def _body(fact: Any) -> Asked | PodResult:
+def _body(fact: Any) -> KepOperation | PodResult:
     match fact:
         case ObjectCreated():
-            return Asked(operation=_asked(fact), result=_shown(fact.record))
+            return KepOperation(operation=_asked(fact), result=_shown(fact.record))
         case ObjectPatched():
-            return Asked(operation=_asked(fact), result=_shown(fact.record))
+            return KepOperation(operation=_asked(fact), result=_shown(fact.record))
         case ObjectDeleted():
-            return Asked(operation=_asked(fact))
+            return KepOperation(operation=_asked(fact))
         case PodAttempt():
             return _attempt(fact)
         case PodPreempted():
             at = _step(fact.step)
             return _pod_result(fact, preempted_by=fact.preempted_by, preempted_at=at)
         case _:
-            return Asked(operation=fact.operation)
+            return KepOperation(operation=fact.operation)
 
 
 def _asked(fact: ObjectCreated | ObjectPatched | ObjectDeleted) -> msgspec.Raw:
@@ -214,8 +214,8 @@ def _asked(fact: ObjectCreated | ObjectPatched | ObjectDeleted) -> msgspec.Raw:
     return msgspec.Raw(msgspec.json.encode(target))
 
 
-def _step(step: ScenarioStep) -> Step:
-    return Step(major=step.major, minor=step.minor)
+def _step(step: ScenarioStep) -> KepStep:
+    return KepStep(major=step.major, minor=step.minor)
 
 
 def _shown(record: ObjectState) -> msgspec.Raw:
@@ -306,20 +306,20 @@ def _scores(result: ScheduleResult) -> dict[str, dict[str, Any]]:
 # -- events as lines of facts ------------------------------------------------------------------
 
 
-class _Metadata(msgspec.Struct, frozen=True):
+class _KepMetadata(msgspec.Struct, frozen=True):
     name: str
     namespace: str = ""
     uid: str = ""
 
 
-class _Object(msgspec.Struct, frozen=True, rename="camel"):
+class _KepObject(msgspec.Struct, frozen=True, rename="camel"):
     api_version: str
     kind: str
-    metadata: _Metadata
+    metadata: _KepMetadata
 
 
-class _Pod(msgspec.Struct, frozen=True):
-    metadata: _Metadata
+class _KepPod(msgspec.Struct, frozen=True):
+    metadata: _KepMetadata
 
 
 class _Type(msgspec.Struct, frozen=True, rename="camel"):
@@ -327,9 +327,9 @@ class _Type(msgspec.Struct, frozen=True, rename="camel"):
     kind: str
 
 
-class _Target(msgspec.Struct, frozen=True, rename="camel"):
+class _KepTarget(msgspec.Struct, frozen=True, rename="camel"):
     type_meta: _Type
-    object_meta: _Metadata
+    object_meta: _KepMetadata
 
 
 def read_event(event: Any) -> Event:
@@ -339,7 +339,7 @@ def read_event(event: Any) -> Event:
 
 def pod_named(result: PodResult) -> str:
     """Whose result it is."""
-    pod = msgspec.json.decode(result.pod, type=_Pod).metadata
+    pod = msgspec.json.decode(result.pod, type=_KepPod).metadata
     return f"{pod.namespace or DEFAULT_NAMESPACE}/{pod.name}"
 
 
@@ -361,7 +361,7 @@ def line_of(event: Event) -> Any | None:
 
 def _members(kind: type[Fact], body: Any) -> dict[str, Any]:
     if kind is ObjectDeleted:
-        target = msgspec.json.decode(body.operation, type=_Target)
+        target = msgspec.json.decode(body.operation, type=_KepTarget)
         return {
             "api_version": target.type_meta.api_version,
             "kind": target.type_meta.kind,
@@ -369,7 +369,7 @@ def _members(kind: type[Fact], body: Any) -> dict[str, Any]:
             "name": target.object_meta.name,
         }
     if kind in (ObjectCreated, ObjectPatched):
-        obj = msgspec.json.decode(body.result, type=_Object)
+        obj = msgspec.json.decode(body.result, type=_KepObject)
         return {
             "api_version": obj.api_version,
             "kind": obj.kind,
@@ -384,7 +384,7 @@ def _members(kind: type[Fact], body: Any) -> dict[str, Any]:
 
 
 def _pod_members(kind: type[Fact], body: PodResult) -> dict[str, Any]:
-    metadata = msgspec.json.decode(body.pod, type=_Pod).metadata
+    metadata = msgspec.json.decode(body.pod, type=_KepPod).metadata
     pod = {
         "namespace": metadata.namespace or DEFAULT_NAMESPACE,
         "name": metadata.name,

@@ -178,11 +178,21 @@ def _plain(kind: type[ReferringFact]) -> tuple[str, ...]:
     return tuple(member.field for member in _layout(kind) if member.key)
 
 
-@cache
 def line_type(kind: type[Fact]) -> type[Any]:
     """What lines about such facts are decoded into: the fact itself, unless it refers."""
     if not issubclass(kind, ReferringFact):
         return kind
+    known = _LINE_TYPES.get(kind)
+    if known is None:
+        known = _LINE_TYPES.setdefault(kind, _line_type(kind))
+    return known
+
+
+_LINE_TYPES: dict[type[ReferringFact], type[Any]] = {}
+"""No cache that could be cleared: readers know these types by identity."""
+
+
+def _line_type(kind: type[ReferringFact]) -> type[Any]:
     there = kind.line.__struct_fields__
     fields = [
         (each.name, each.type, msgspec.field(default=_default(each, kind), name=each.encode_name))

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import msgspec
 import orjson
 
-from kubescene.api.kinds import NODE, POD
+from kubescene.api.kinds import POD
 from kubescene.api.options import OperationOrigin
 from kubescene.api.patching.patches import diff_merge_patch
 from kubescene.api.scheme import GroupVersionKind
@@ -49,12 +49,9 @@ class ObjectLine(Line, frozen=True, kw_only=True):
     object: msgspec.Raw = NOTHING
 
     @property
-    def is_pod(self) -> bool:
-        return self.kind == POD.kind and self.api_version == POD.api_version
-
-    @property
-    def is_node(self) -> bool:
-        return self.kind == NODE.kind and self.api_version == NODE.api_version
+    def group_kind(self) -> tuple[str, str]:
+        """What kind of object it is, in whatever version."""
+        return self.api_version.rpartition("/")[0], self.kind
 
 
 class ObjectFact(ReferringFact, frozen=True):
@@ -82,12 +79,9 @@ class ObjectFact(ReferringFact, frozen=True):
         return ObjectKey(gvk.api_version, gvk.kind, self.namespace, self.name, self.uid)
 
     @property
-    def is_pod(self) -> bool:
-        return self.gvk == POD
-
-    @property
-    def is_node(self) -> bool:
-        return self.gvk == NODE
+    def group_kind(self) -> tuple[str, str]:
+        """What kind of object it is, in whatever version."""
+        return self.gvk[::2]
 
     def objects(self) -> Iterable[ObjectKey]:
         return (self.key,)
@@ -192,29 +186,29 @@ class StateInLine(msgspec.Struct, frozen=True, gc=False):
     phase: str = ""
 
 
-class _Metadata(msgspec.Struct, frozen=True):
+class _StoredMetadata(msgspec.Struct, frozen=True):
     deleted: str | None = msgspec.field(default=None, name="deletionTimestamp")
 
 
-class _Spec(msgspec.Struct, frozen=True):
+class _StoredSpec(msgspec.Struct, frozen=True):
     node: str = msgspec.field(default="", name="nodeName")
 
 
-class _Status(msgspec.Struct, frozen=True):
+class _StoredStatus(msgspec.Struct, frozen=True):
     phase: str = ""
 
 
-class _Pod(msgspec.Struct, frozen=True):
-    metadata: _Metadata = _Metadata()
-    spec: _Spec = _Spec()
-    status: _Status = _Status()
+class _StoredPod(msgspec.Struct, frozen=True):
+    metadata: _StoredMetadata = _StoredMetadata()
+    spec: _StoredSpec = _StoredSpec()
+    status: _StoredStatus = _StoredStatus()
 
 
 def state_of(data: bytes | msgspec.Raw, gvk: GroupVersionKind) -> ObjectState:
     """The object of a line. Only of pods is more known than their bytes."""
     if gvk != POD:
         return StateInLine(bytes(data))
-    pod = msgspec.json.decode(data, type=_Pod)
+    pod = msgspec.json.decode(data, type=_StoredPod)
     deleting = pod.metadata.deleted is not None
     return StateInLine(bytes(data), pod.spec.node, deleting, pod.status.phase)
 

@@ -7,15 +7,17 @@ objects that are bookkeeping rather than cluster state (Events, Leases, reviews)
 
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import msgspec
 
 from kubescene.actors import ENGINE, Actor, Role
+from kubescene.api.gates import role_without_scenario
 from kubescene.api.kinds import POD
 from kubescene.api.options import OperationOrigin
 from kubescene.api.patching.patches import PatchType
 from kubescene.api.records import Record
+from kubescene.api.scheme import GroupVersionKind
 from kubescene.clock import Clock, ScenarioStep
 from kubescene.instruments import Instrument, ObjectWrite, StepPhaseChange
 from kubescene.instruments.attempts import Explanation, Preemption, SchedulingAttempt
@@ -45,9 +47,9 @@ from kubescene.timeline.pod_facts import (
     PodScheduled,
     PodUnscheduled,
 )
-from kubescene.timeline.pod_histories import PodHistories, PodHistory
 from kubescene.timeline.schedule_results import NODES_LISTED, PutOff, encoded_result
 from kubescene.timeline.significance import is_significant
+from kubescene.types import JsonObject
 
 MERGE = PatchType.MERGE.value
 PATCH = "patch"
@@ -57,11 +59,6 @@ FINAL_PHASES = ("Succeeded", "Failed")
 RoleOf: TypeAlias = Callable[[Actor], Role]
 Cut: TypeAlias = Callable[[Explanation, str], PutOff | msgspec.Raw]
 """Makes the bounded part of an explanation that a fact holds."""
-
-
-def own_role(actor: Actor) -> Role:
-    """The role of an actor where no scenario gives it another."""
-    return actor.role
 
 
 class TimelineRecorder(Instrument):
@@ -78,7 +75,7 @@ class TimelineRecorder(Instrument):
         clock: Clock,
         log: TimelineLog | None = None,
         *,
-        role_of: RoleOf = own_role,
+        role_of: RoleOf = role_without_scenario,
         puts_off: bool = False,
     ) -> None:
         self.log = TimelineLog() if log is None else log
@@ -265,6 +262,29 @@ class TimelineRecorder(Instrument):
             )
         )
 
+    def counted(
+        self, actor: Actor, role: Role, gvk: GroupVersionKind, owner: Record, body: JsonObject
+    ) -> None:
+        """A controller has patched counts in a status: as the hook would tell it."""
+        self.log.append(
+            ObjectPatched(
+                self._next_id(),
+                self.step,
+                self._clock.now(),
+                actor.name,
+                role,
+                gvk,
+                owner.namespace,
+                owner.name,
+                owner.uid,
+                "status",
+                None,
+                owner,
+                sent_body(body),
+                MERGE,
+            )
+        )
+
     def _envelope(self, actor: Actor, kind: str) -> Envelope:
         now, role = self._clock.now(), self._role_of(actor)
         return Envelope(kind, self._next_id(), self.step, now, actor.name, role)
@@ -348,3 +368,45 @@ class TimelineRecorder(Instrument):
             self._ordinal = 0
         self._ordinal += 1
         return f"{self._id_begins}{self._ordinal}"
+
+
+class PodHistory(msgspec.Struct, frozen=True, gc=False):
+    """``waiting`` is the last attempt, as long as none has bound the pod."""
+
+    created_at: ScenarioStep
+    bound_at: ScenarioStep | None = None
+    attempts: int = 0
+    waiting: PodAttempt | None = None
+
+
+class PodHistories:
+    """Histories by uid; values are replaced, never changed, so that a fork copies one dict."""
+
+    def __init__(self) -> None:
+        self.by_uid: dict[str, PodHistory] = {}
+
+    def observe(self, write: ObjectWrite, step: ScenarioStep) -> None:
+        if write.gvk != POD:
+            return
+        uid = write.record.uid
+        if write.verb == "create" and not write.subresource:
+            self.by_uid[uid] = PodHistory(step)
+        elif write.verb == "bind":
+            old = self.of(uid, step)
+            self.by_uid[uid] = PodHistory(old.created_at, step, old.attempts, old.waiting)
+        elif write.verb == "delete" and not write.record.node:
+            self.by_uid.pop(uid, None)
+
+    def of(self, uid: str, step: ScenarioStep) -> PodHistory:
+        """What is known; a pod that was never seen is taken to have been created now."""
+        return self.by_uid.get(uid) or PodHistory(step)
+
+    def attempted(self, fact: PodAttempt) -> None:
+        """An attempt is over."""
+        waiting = None if fact.node else fact
+        self.by_uid[fact.uid] = PodHistory(fact.created_at, fact.bound_at, fact.attempt, waiting)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        copy = type(self)()
+        copy.by_uid = dict(self.by_uid)
+        return copy

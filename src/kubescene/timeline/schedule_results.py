@@ -17,7 +17,7 @@ from kubescene.instruments.stretches import Stretches
 NODES_LISTED = 16
 
 
-class Rejection(msgspec.Struct, frozen=True, gc=False, array_like=True):
+class ListedRejection(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """One listed node, by its place in ``candidates``, that a plugin refused."""
 
     place: int
@@ -36,7 +36,7 @@ class ScheduleResult(msgspec.Struct, frozen=True, gc=False, rename="camel", omit
     candidates: tuple[str, ...]
     filtered: tuple[str, ...]
     filter_plugins: tuple[str, ...]
-    rejections: tuple[Rejection, ...] = ()
+    rejections: tuple[ListedRejection, ...] = ()
     scored: tuple[int, ...] = ()
     scores: tuple[ListedScores, ...] = ()
 
@@ -100,7 +100,7 @@ class Listing(msgspec.Struct, frozen=True, gc=False):
 
     listed: list[int]
     passed: list[int]
-    refused: tuple[Rejection, ...]
+    refused: tuple[ListedRejection, ...]
     scored: list[int]
     begin: int
     others: list[int]
@@ -177,13 +177,13 @@ def _chosen_row(explanation: Explanation, feasible: Stretches) -> int | None:
 
 def _refused(
     explanation: Explanation, listed: Sequence[int], places: Sequence[int]
-) -> tuple[Rejection, ...]:
+) -> tuple[ListedRejection, ...]:
     """Who refused the nodes listed at these places; each of them was refused once."""
     found = []
     for place in places:
         index = listed[place]
         group = next(each for each in explanation.filters if index in each.nodes)
-        found.append(Rejection(place, group.plugin, ", ".join(group.reasons)))
+        found.append(ListedRejection(place, group.plugin, ", ".join(group.reasons)))
     return tuple(found)
 
 
@@ -208,13 +208,13 @@ def _first(indexes: Sequence[int]) -> list[int]:
     return integers(indexes[:NODES_LISTED])
 
 
-def rejections(explanation: Explanation, listed: Sequence[int]) -> tuple[Rejection, ...]:
+def rejections(explanation: Explanation, listed: Sequence[int]) -> tuple[ListedRejection, ...]:
     """Who refused the listed nodes; the last word counts."""
-    refused: dict[int, Rejection] = {}
+    refused: dict[int, ListedRejection] = {}
     for group in explanation.filters:
         reasons = ", ".join(group.reasons)
         for place in _places_in(group.nodes, listed):
-            refused[place] = Rejection(place, group.plugin, reasons)
+            refused[place] = ListedRejection(place, group.plugin, reasons)
     return tuple([refused[place] for place in sorted(refused)])
 
 
@@ -249,7 +249,7 @@ def _all_passed(listed: Sequence[int], begin: int, explanation: Explanation) -> 
 
 
 def _scored_of(
-    listed: Sequence[int], begin: int, scored: Sequence[int], refused: Sequence[Rejection]
+    listed: Sequence[int], begin: int, scored: Sequence[int], refused: Sequence[ListedRejection]
 ) -> tuple[list[int], list[int]]:
     """Places of listed nodes that were scored, and the rows where those after ``begin`` stand.
 

@@ -6,7 +6,7 @@ and liveness do neither. A failed scheduling attempt writes a condition and perh
 is told as ``podUnscheduled`` and does not move the step.
 """
 
-from kubescene.actors import Actor
+from kubescene.actors import Actor, Component
 from kubescene.api.kinds import BOOKKEEPING
 from kubescene.api.scheme import GroupResource
 
@@ -24,7 +24,7 @@ def is_significant(
         return False
     if subresource != "status" or asked:
         return True
-    if resource == NODES or actor.is_kubelet:
+    if resource == NODES or actor.component is Component.KUBELET:
         return False
     # What a scheduler writes into a pod's status is told by the attempt that wrote it.
-    return not (resource == PODS and actor.schedules)
+    return not (resource == PODS and actor.component is Component.SCHEDULER)

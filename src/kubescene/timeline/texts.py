@@ -23,7 +23,7 @@ def blank(number: int) -> orjson.Fragment:
     return orjson.Fragment(b"%b%d%b" % (_MARK, number, _MARK))
 
 
-class Form:
+class TextForm:
     """A text with blanks. Immutable."""
 
     __slots__ = ("_blanks", "_parts")
@@ -44,7 +44,7 @@ class ScoreTexts:
     """The scores of an attempt as a line of the side file has them, by plugin."""
 
     def __init__(self) -> None:
-        self._forms: dict[int, tuple[SharedScores, Form]] = {}
+        self._forms: dict[int, tuple[SharedScores, TextForm]] = {}
         """By identity, with what keeps it."""
 
     def of(self, scores: PackedScores) -> bytes:
@@ -57,10 +57,10 @@ class ScoreTexts:
         return known[1].filled(list(map(_line_text, scores.own)))
 
 
-def form_of(shared: SharedScores) -> Form:
+def form_of(shared: SharedScores) -> TextForm:
     """What all attempts of a class say, with a blank for each line of own scores."""
     rows = zip(shared.columns, shared.told, strict=True)
-    return Form(
+    return TextForm(
         columns_encoded(
             {
                 one.plugin: told or {"weight": one.weight, "raw": blank(line or 0)}

@@ -4,6 +4,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from copy import deepcopy
 from typing import Any, overload
+from weakref import ref
 
 from kubescene.clock import ScenarioStep
 from kubescene.timeline.facts import Fact
@@ -93,14 +94,17 @@ class KepView:
         self._start = start
         self._cache: dict[int, KepEvent] = {}
         self._cached = 0
-        self._newest: KepTimeline | None = None
+        self._newest: ref[KepTimeline] | None = None
+        """Not held: it holds this view, and both go with the status that shows it."""
         self._text: tuple[int, bytes] = (-1, b"")
 
     def until(self, stop: int) -> "KepTimeline":
         """The timeline as it is when the log has ``stop`` facts; the same one if asked again."""
-        if self._newest is None or self._newest.stop != stop:
-            self._newest = KepTimeline(self, stop)
-        return self._newest
+        newest = None if self._newest is None else self._newest()
+        if newest is None or newest.stop != stop:
+            newest = KepTimeline(self, stop)
+            self._newest = ref(newest)
+        return newest
 
     def text(self, stop: int) -> bytes:
         """The JSON object of the first ``stop`` facts, major steps as keys.
@@ -193,7 +197,7 @@ class KepTimeline:
     ``bytes(...)`` is the JSON object, major steps as keys.
     """
 
-    __slots__ = ("_view", "stop")
+    __slots__ = ("__weakref__", "_view", "stop")
 
     def __init__(self, view: KepView, stop: int) -> None:
         self._view = view

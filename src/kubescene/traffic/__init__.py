@@ -11,7 +11,7 @@ names; what it amounts to is in the `TrafficResult`.
 
 from kubescene.traffic.flow.records import RequestColumns, RequestOutcome
 from kubescene.traffic.measures import Summary
-from kubescene.traffic.results import Phase, TrafficResult
+from kubescene.traffic.results import Phase, TrafficResult, Verdict
 from kubescene.traffic.runs import Progress, run
 from kubescene.traffic.spec.fields import TrafficRun, TrafficSpec
 from kubescene.traffic.spec.loading import load_run, parse_run, run_of, spec_of, to_object
@@ -35,6 +35,7 @@ __all__ = [
     "TrafficRun",
     "TrafficSpec",
     "Utilization",
+    "Verdict",
     "load_run",
     "parse_run",
     "run",

@@ -12,6 +12,7 @@ import numpy as np
 
 from kubescene.clock import MINUTE, SECOND
 from kubescene.clock.batches import Integers
+from kubescene.traffic.flow.percentiles import nearest_rank, percentile_of_all
 from kubescene.traffic.flow.records import RequestColumns, RequestOutcome
 from kubescene.traffic.spec.fields import Objective
 from kubescene.traffic.world.decisions import AutoscalerDecision
@@ -25,14 +26,17 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
     - ``failed``: timed out, refused (no replica was active) or killed (its replica ended).
     - ``open``: still inside when the run ended; in no other count.
-    - response times: of requests that succeeded, from arrival to completion.
+    - ``response_...``: response times of those served alone, from arrival to completion.
+    - ``all_response_...``: of all that ended, where a failure counts as its time-out, whenever it
+      was told: a run that fails more is not faster. None if nothing ended, or where the rank falls
+      on a failure and requests have no time-out.
     - ``slo_minutes``: minutes in which fewer than the objective's share of the requests that
       arrived succeeded within its response time; ``minutes`` is how many had requests at all.
     - ``replica_hours``: from launch to end. ``cpu_hours``: the same, times the CPU that each
       replica had. ``cpu_used_hours``: CPU that requests really used.
-    - ``flapping``: how often the desired number changed its direction.
-    - ``time_to_scale``: from a decision for more replicas until so many were active; those
-      that were overtaken by a decision for fewer do not count.
+    - ``reversals``: how often the desired number changed its direction.
+    - ``time_to_scale``: from a decision for more replicas until so many were active, whether or
+      not they were enough; those that were overtaken by a decision for fewer do not count.
     """
 
     requests: int
@@ -48,6 +52,10 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     response_p95_s: float
     response_p99_s: float
     response_max_s: float
+    all_response_p50_s: float | None
+    all_response_p90_s: float | None
+    all_response_p95_s: float | None
+    all_response_p99_s: float | None
     minutes: int
     slo_minutes: int
     replicas_least: int
@@ -58,7 +66,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     decisions: int
     scale_ups: int
     scale_downs: int
-    flapping: int
+    reversals: int
     time_to_scale_mean_s: float
     time_to_scale_max_s: float
     evictions: int
@@ -76,12 +84,15 @@ class Story(msgspec.Struct, frozen=True):
     evictions: int
     used: int
     objective: Objective
+    timeout: int
+    """Of requests; negative: they have none."""
 
 
 def summarize(story: Story) -> Summary:
     columns = story.columns
     outcomes = np.bincount(columns.outcome, minlength=len(RequestOutcome)).tolist()
     times = np.sort((columns.completed - columns.arrived)[columns.outcome == RequestOutcome.OK])
+    failed = sum(outcomes) - outcomes[RequestOutcome.OK] - outcomes[RequestOutcome.OPEN]
     changes = [each for each in story.decisions if each.after != each.before]
     waits = scaling_times(story.decisions, story.counts)
     minutes, missed = slo_minutes(columns, story.objective)
@@ -89,7 +100,7 @@ def summarize(story: Story) -> Summary:
     return Summary(
         requests=columns.count,
         succeeded=outcomes[RequestOutcome.OK],
-        failed=sum(outcomes) - outcomes[RequestOutcome.OK] - outcomes[RequestOutcome.OPEN],
+        failed=failed,
         timed_out=outcomes[RequestOutcome.TIMEOUT],
         refused=outcomes[RequestOutcome.REFUSED],
         killed=outcomes[RequestOutcome.KILLED],
@@ -100,6 +111,10 @@ def summarize(story: Story) -> Summary:
         response_p95_s=percentile_s(times, 95),
         response_p99_s=percentile_s(times, 99),
         response_max_s=percentile_s(times, 100),
+        all_response_p50_s=all_percentile_s(times, failed, story.timeout, 50),
+        all_response_p90_s=all_percentile_s(times, failed, story.timeout, 90),
+        all_response_p95_s=all_percentile_s(times, failed, story.timeout, 95),
+        all_response_p99_s=all_percentile_s(times, failed, story.timeout, 99),
         minutes=minutes,
         slo_minutes=missed,
         replicas_least=min(active, default=0),
@@ -110,7 +125,7 @@ def summarize(story: Story) -> Summary:
         decisions=len(story.decisions),
         scale_ups=sum(each.after > each.before for each in changes),
         scale_downs=sum(each.after < each.before for each in changes),
-        flapping=reversals(changes),
+        reversals=reversals(changes),
         time_to_scale_mean_s=sum(waits) / len(waits) / SECOND if waits else 0.0,
         time_to_scale_max_s=max(waits, default=0) / SECOND,
         evictions=story.evictions,
@@ -126,8 +141,13 @@ def percentile_s(sorted_times: Integers, percent: float) -> float:
     """The nearest rank, in seconds; 0 where there is nothing."""
     if not len(sorted_times):
         return 0.0
-    rank = max(-(-len(sorted_times) * round(percent * 1000) // 100_000), 1)
-    return int(sorted_times[rank - 1]) / SECOND
+    return int(sorted_times[nearest_rank(len(sorted_times), percent) - 1]) / SECOND
+
+
+def all_percentile_s(served: Integers, failed: int, timeout: int, percent: float) -> float | None:
+    """Of all that ended, failures at their time-outs; None where that is not known."""
+    found = percentile_of_all(served, failed, timeout, percent)
+    return None if found is None else found / SECOND
 
 
 def lifetime(replica: ReplicaRecord, end: int) -> int:

@@ -1,6 +1,6 @@
 """The result of a traffic run: a value that can be saved, read again and compared byte by byte."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from functools import cached_property
 from io import BytesIO
@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kubescene.api.text.yaml_text import dump_yaml
+from kubescene.clock import format_duration
 from kubescene.errors import TrafficError
 from kubescene.traffic.flow.records import RequestColumns
 from kubescene.traffic.measures import Story, Summary, summarize
@@ -19,7 +20,7 @@ from kubescene.traffic.spec.fields import TrafficRun, TrafficSpec
 from kubescene.traffic.spec.loading import parse_run, to_object
 from kubescene.traffic.world.decisions import AutoscalerDecision, SizeDecision
 from kubescene.traffic.world.movements import CompletedMovement, IgnoredMovement, MovementLog
-from kubescene.traffic.world.worlds import ReplicaCount, ReplicaRecord, Utilization
+from kubescene.traffic.world.worlds import CpuUse, ReplicaCount, ReplicaRecord, Utilization
 from kubescene.version import __version__
 
 RUN_FILE = "traffic.yaml"
@@ -35,12 +36,21 @@ class Phase(StrEnum):
     CANCELLED = "Cancelled"
 
 
+class Verdict(StrEnum):
+    """What the objective says of a run that came to its end."""
+
+    KEPT = "SLO kept"
+    MISSED = "SLO missed"
+    NOTHING = "no requests"
+
+
 class TrafficResult:
     """What was simulated, also when the run failed or was cancelled: then up to ``end``.
 
     ``requests`` are columns, one row for each request; ``counts`` the number of replicas in each
-    state whenever it changed; ``decisions`` and ``sizes`` what autoscalers said and why. Movements
-    of requests, which only faithful mode has, are not saved: the columns say the same.
+    state whenever it changed; ``decisions`` and ``sizes`` what autoscalers said and why;
+    ``cpu_used`` what requests used between ticks (fixed mode). Movements of requests, which only
+    faithful mode has, are not saved: the columns say the same.
     """
 
     def __init__(
@@ -58,6 +68,7 @@ class TrafficResult:
         sizes: list[SizeDecision],
         used: int,
         movements: MovementLog,
+        cpu_used: Sequence[CpuUse] = (),
     ) -> None:
         self.run = run
         self.phase = phase
@@ -70,6 +81,7 @@ class TrafficResult:
         self.decisions = decisions
         self.sizes = sizes
         self.used = used
+        self.cpu_used = list(cpu_used)
         self.movements = movements
 
     @property
@@ -84,6 +96,15 @@ class TrafficResult:
     def ok(self) -> bool:
         return self.phase is Phase.SUCCEEDED
 
+    @property
+    def verdict(self) -> Verdict | Phase:
+        """Whether the objective was kept; of a run that did not come to its end, the phase."""
+        if not self.ok:
+            return self.phase
+        if not self.summary.minutes:
+            return Verdict.NOTHING
+        return Verdict.MISSED if self.summary.slo_minutes else Verdict.KEPT
+
     @cached_property
     def summary(self) -> Summary:
         evictions = sum(len(each.evicted) for each in self.sizes)
@@ -97,8 +118,34 @@ class TrafficResult:
                 evictions,
                 self.used,
                 self.spec.objective,
+                int(self.spec.request.timeout),
             )
         )
+
+    @property
+    def tables(self) -> Mapping[str, Any]:
+        """Requests, replicas, counts, utilization, decisions and measures, by name.
+
+        ``tables["requests"].frame()`` is a polars frame.
+        """
+        from kubescene.results.traffic_tables import traffic_tables
+
+        return traffic_tables(self)
+
+    def report(self, path: str | Path) -> Path:
+        """Write the run as one page that can be passed around."""
+        from kubescene.reports.html.traffic import write_traffic_report
+
+        return write_traffic_report(self, path)
+
+    def __repr__(self) -> str:
+        told = f"{self.requests.count:,} requests in {format_duration(self.end)}"
+        return f"<TrafficResult {self.name}: {self.phase}, {told}>"
+
+    def _repr_html_(self) -> str:
+        from kubescene.results.notebooks import traffic_html
+
+        return traffic_html(self)
 
     def save(self, folder: str | Path) -> None:
         """Write the run, its requests, its story and its summary; the summary comes last."""
@@ -143,6 +190,7 @@ class TrafficResult:
             (b"replica", self.replicas),
             (b"count", [each._asdict() for each in self.counts]),
             (b"utilization", [each._asdict() for each in self.utilizations]),
+            (b"cpuUse", [each._asdict() for each in self.cpu_used]),
             (b"decision", self.decisions),
             (b"size", self.sizes),
             (b"movement", [each._asdict() for each in movements.without_requests()]),
@@ -193,6 +241,7 @@ def read_result(
         decisions=msgspec.convert(told_of.get("decision", []), list[AutoscalerDecision]),
         sizes=msgspec.convert(told_of.get("size", []), list[SizeDecision]),
         used=told["used"],
+        cpu_used=[CpuUse(**each) for each in told_of.get("cpuUse", [])],
         movements=MovementLog.of(
             [CompletedMovement(**each) for each in told_of.get("movement", [])],
             [IgnoredMovement(**each) for each in told_of.get("ignored", [])],

@@ -13,11 +13,11 @@ from msgspec.structs import replace
 
 from kubescene.autoscalers import Autoscaler, AutoscalerPlugin
 from kubescene.autoscalers.dispatcher import Dispatcher, Partition
-from kubescene.autoscalers.loading import installed_autoscalers
+from kubescene.autoscalers.references import check_distinct, installed_autoscalers
 from kubescene.clock import MINUTE, Streams
 from kubescene.errors import AutoscalerError, ConfigurationError, KubesceneError, TrafficError
 from kubescene.traffic.arrivals.arrivals import Arrivals
-from kubescene.traffic.arrivals.sources import arrivals_of, fitting_memory
+from kubescene.traffic.arrivals.sources import arrivals_of, fitting_memory, with_series
 from kubescene.traffic.results import Phase, TrafficResult
 from kubescene.traffic.spec.fields import Metadata, Mode, TrafficRun, TrafficSpec
 from kubescene.traffic.spec.loading import checked, load_run, run_of
@@ -61,9 +61,9 @@ def run(
     `TrafficError` or `ConfigurationError` before anything is simulated; whatever fails later is
     in the result.
     """
-    asked = as_run(source)
     if folder is None and isinstance(source, str | Path):
         folder = Path(source).parent
+    asked = with_series(as_run(source), None if folder is None else Path(folder))
     own = dispatcher is None
     dispatcher = available(asked.spec, autoscalers) if dispatcher is None else dispatcher
     try:
@@ -106,6 +106,7 @@ def available(
     partitions: Iterator[int] | None = None,
 ) -> Dispatcher:
     """A dispatcher of the built-in autoscalers, those of installed packages, and these."""
+    check_distinct(autoscalers)
     every = [*builtin_autoscalers(spec), *installed_autoscalers(), *autoscalers]
     return Dispatcher(every, partitions=partitions)
 
@@ -119,14 +120,27 @@ def builtin_autoscalers(spec: TrafficSpec) -> list[AutoscalerPlugin]:
     from kubescene.autoscalers.vertical.plugin import VerticalPlugin
 
     gates = spec.feature_gates
-    controller = replace(PLUGIN_OPTIONS, configurable_tolerance=gates.configurable_tolerance)
+    flags = spec.hpa_controller
+    controller = replace(
+        PLUGIN_OPTIONS,
+        tolerance=flags.tolerance,
+        downscale_stabilization=int(flags.downscale_stabilization),
+        cpu_initialization_period=int(flags.cpu_initialization_period),
+        initial_readiness_delay=int(flags.initial_readiness_delay),
+        configurable_tolerance=gates.configurable_tolerance,
+        scale_to_zero=gates.scale_to_zero,
+    )
     updater = UpdaterOptions(in_place=gates.in_place)
     faithful = spec.mode is Mode.FAITHFUL
     # Faithful pods use 1 MiB; others have memory only where it is modelled.
     measured = ("cpu", "memory") if faithful or spec.replicas.memory is not None else ("cpu",)
     return [
         HorizontalPlugin(
-            controller, faithful=faithful, stat_window=spec.stat_interval, resources=measured
+            controller,
+            faithful=faithful,
+            stat_window=spec.stat_interval,
+            resources=measured,
+            external=[each.name for each in spec.metrics.external],
         ),
         VerticalPlugin(updater=updater, rule=spec.update_rule.value, faithful=faithful),
         ConcurrencyPlugin(rates=not faithful),
@@ -207,6 +221,7 @@ def play(
         sizes=world.sizes,
         used=world.used,
         movements=world.log,
+        cpu_used=world.cpu_used,
     )
 
 

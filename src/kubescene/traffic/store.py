@@ -17,6 +17,7 @@ import numpy as np
 
 from kubescene.clock import WallClock, format_time
 from kubescene.errors import NotFoundError, RunStoreError, TrafficError
+from kubescene.supervised import is_alive
 from kubescene.traffic.flow.records import ROW
 from kubescene.traffic.results import Phase, TrafficResult, read_result
 from kubescene.traffic.spec.fields import TrafficRun
@@ -25,7 +26,7 @@ from kubescene.version import __version__
 
 APPLICATION_ID = 0x6B756273
 """In the header of the file: it is one of ours."""
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 PATIENCE_S = 30.0
 """How long one writer waits for another."""
 MOST_IN_MEMORY = 256 << 20
@@ -48,10 +49,16 @@ CREATE TABLE runs (
     message TEXT NOT NULL DEFAULT '',
     header BLOB,
     story BLOB,
-    requests BLOB
+    requests BLOB,
+    finished TEXT NOT NULL DEFAULT ''
 )
 """
-SHOWN = "id, created, version, process, name, seed, phase, message, repeats, autoscalers, header"
+UPGRADES = {1: "ALTER TABLE runs ADD COLUMN finished TEXT NOT NULL DEFAULT ''"}
+"""What makes a file of the next schema of one of this; of older runs nobody knows the end."""
+SHOWN = (
+    "id, created, finished, version, process, name, seed, phase, message, repeats, autoscalers, "
+    "header"
+)
 
 
 class StoredRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,6 +67,7 @@ class StoredRun(msgspec.Struct, frozen=True, kw_only=True):
     id: int
     name: str
     created: str
+    finished: str = ""
     version: str
     seed: int
     phase: str
@@ -110,10 +118,10 @@ class RunStore:
         requests = result.requests.rows().tobytes()
         with self._writing() as database:
             database.execute(
-                "UPDATE runs SET phase = ?, message = ?, header = ?, story = ?, requests = ? "
-                "WHERE id = ?",
-                (result.phase.value, result.message, result.header(), story, requests, id),
+                "UPDATE runs SET header = ?, story = ?, requests = ? WHERE id = ?",
+                (result.header(), story, requests, id),
             )
+            self._finish(database, id, result.phase.value, result.message)
             if self.path is None:
                 self._sizes[id] = len(story) + len(requests)
                 self._held += self._sizes[id]
@@ -122,17 +130,18 @@ class RunStore:
     def fail(self, id: int, message: str) -> None:
         """Write down that it could not be simulated at all."""
         with self._writing() as database:
-            database.execute(
-                "UPDATE runs SET phase = ?, message = ? WHERE id = ?", (FAILED, message, id)
-            )
+            self._finish(database, id, FAILED, message)
 
     def stop(self, id: int, message: str) -> None:
         """Write down that it was stopped, and nothing of what was simulated until then."""
         with self._writing() as database:
-            database.execute(
-                "UPDATE runs SET phase = ?, message = ? WHERE id = ?",
-                (Phase.CANCELLED.value, message, id),
-            )
+            self._finish(database, id, Phase.CANCELLED.value, message)
+
+    def _finish(self, database: sqlite3.Connection, id: int, phase: str, message: str) -> None:
+        database.execute(
+            "UPDATE runs SET phase = ?, message = ?, finished = ? WHERE id = ?",
+            (phase, message, format_time(WallClock().now()), id),
+        )
 
     def delete(self, id: int) -> None:
         """Take it away; its number is not given again. Raises `NotFoundError`."""
@@ -238,6 +247,9 @@ class RunStore:
                 "this is a database of something else, no store of traffic runs: name another file",
                 source=self._name,
             )
+        elif version in UPGRADES:
+            database.execute(UPGRADES[version])
+            database.execute(f"PRAGMA user_version = {version + 1}")
         elif version != SCHEMA_VERSION:
             raise RunStoreError(
                 f"it was written by a newer Kubescene (schema {version}, this one knows "
@@ -281,8 +293,21 @@ class RunStore:
 
 
 def _shown(row: Sequence[Any]) -> StoredRun:
-    id, created, version, process, name, seed, phase, message, repeats, autoscalers, header = row
-    if phase == RUNNING and not _is_there(process):
+    (
+        id,
+        created,
+        finished,
+        version,
+        process,
+        name,
+        seed,
+        phase,
+        message,
+        repeats,
+        autoscalers,
+        header,
+    ) = row
+    if phase == RUNNING and not is_alive(process):
         phase, message = FAILED, GONE
     try:
         summary = None if header is None else msgspec.json.decode(header)["summary"]
@@ -293,6 +318,7 @@ def _shown(row: Sequence[Any]) -> StoredRun:
         id=id,
         name=name,
         created=created,
+        finished=finished,
         version=version,
         seed=int(seed),
         phase=phase,
@@ -301,13 +327,3 @@ def _shown(row: Sequence[Any]) -> StoredRun:
         autoscalers=tuple(msgspec.json.decode(autoscalers)),
         summary=summary,
     )
-
-
-def _is_there(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from kubescene.api.field_ownership import field_sets, managed_fields
 from kubescene.api.field_ownership.field_managers import manager_of
 from kubescene.api.field_ownership.field_sets import FieldSet
-from kubescene.api.field_ownership.field_shapes import Shape, kind_shape
+from kubescene.api.field_ownership.field_shapes import FieldShape, kind_shape
 from kubescene.api.field_ownership.field_walks import compare, field_set
-from kubescene.api.field_ownership.managed_fields import ManagerId, Managers, Writer
+from kubescene.api.field_ownership.managed_fields import ManagerId, Managers, OwnedWrite
 from kubescene.api.scheme import GroupVersionKind
 
 
-def shape_of(group: str, version: str, kind: str) -> Shape:
+def shape_of(group: str, version: str, kind: str) -> FieldShape:
     found = kind_shape(GroupVersionKind(group, version, kind))
     assert found is not None
     return found
@@ -160,32 +160,34 @@ def test_duplicates_in_a_stored_list_are_owned_together() -> None:
 class OneVersion:
     """A kind with nothing but v1."""
 
-    def shape(self, api_version: str) -> Shape | None:
+    def shape(self, api_version: str) -> FieldShape | None:
         return CONFIG_MAP if api_version == "v1" else None
 
     def convert(self, obj: dict[str, Any], api_version: str) -> dict[str, Any] | None:
         return obj if api_version == "v1" else None
 
 
-def updated(managers: Managers, old: Any, new: Any, writer: Writer) -> Managers:
+def updated(managers: Managers, old: Any, new: Any, writer: OwnedWrite) -> Managers:
     return managed_fields.updated(managers, {"data": old}, {"data": new}, writer, OneVersion())
 
 
 def test_writer_takes_what_it_changes() -> None:
-    first = updated({}, {}, {"a": "1", "b": "1"}, Writer("one", "v1", "t1"))
-    second = updated(first, {"a": "1", "b": "1"}, {"a": "2", "b": "1"}, Writer("two", "v1", "t2"))
+    first = updated({}, {}, {"a": "1", "b": "1"}, OwnedWrite("one", "v1", "t1"))
+    second = updated(
+        first, {"a": "1", "b": "1"}, {"a": "2", "b": "1"}, OwnedWrite("two", "v1", "t2")
+    )
     owned = {identity.manager: entry.fields for identity, entry in second.items()}
     assert owned == {"one": {"f:data": {"f:b": {}}}, "two": {"f:data": {"f:a": {}}}}
 
 
 def test_write_that_changes_nothing_leaves_no_trace() -> None:
-    first = updated({}, {}, {"a": "1"}, Writer("one", "v1", "t1"))
-    assert updated(first, {"a": "1"}, {"a": "1"}, Writer("one", "v1", "t2")) == first
+    first = updated({}, {}, {"a": "1"}, OwnedWrite("one", "v1", "t1"))
+    assert updated(first, {"a": "1"}, {"a": "1"}, OwnedWrite("one", "v1", "t2")) == first
 
 
 def test_entries_of_versions_that_are_gone_go() -> None:
-    gone = managed_fields.Entry("old", "Update", "v1beta1", {"f:data": {}})
-    result = updated({gone.id: gone}, {}, {"a": "1"}, Writer("one", "v1", "t"))
+    gone = managed_fields.ManagedFieldsEntry("old", "Update", "v1beta1", {"f:data": {}})
+    result = updated({gone.id: gone}, {}, {"a": "1"}, OwnedWrite("one", "v1", "t"))
     assert [identity.manager for identity in result] == ["one"]
 
 
@@ -194,7 +196,7 @@ def test_oldest_of_many_updaters_are_merged() -> None:
     data: dict[str, str] = {}
     for number in range(12):
         old, data = data, {**data, f"k{number}": "v"}
-        managers = updated(managers, old, data, Writer(f"m{number:02}", "v1", f"t{number:02}"))
+        managers = updated(managers, old, data, OwnedWrite(f"m{number:02}", "v1", f"t{number:02}"))
     bucket = managers[ManagerId("ancient-changes", "Update", "v1")]
     assert len(managers) == 10
     assert bucket.fields == {"f:data": {"f:k0": {}, "f:k1": {}, "f:k2": {}}}
@@ -202,9 +204,9 @@ def test_oldest_of_many_updaters_are_merged() -> None:
 
 def test_entries_survive_the_wire_with_appliers_first() -> None:
     entries = [
-        managed_fields.Entry("b", "Update", "v1", {"f:data": {}}, "status", "t1"),
-        managed_fields.Entry("a", "Update", "v1", {"f:data": {}}, time="t2"),
-        managed_fields.Entry("z", "Apply", "v1", {"f:data": {}}, time="t3"),
+        managed_fields.ManagedFieldsEntry("b", "Update", "v1", {"f:data": {}}, "status", "t1"),
+        managed_fields.ManagedFieldsEntry("a", "Update", "v1", {"f:data": {}}, time="t2"),
+        managed_fields.ManagedFieldsEntry("z", "Apply", "v1", {"f:data": {}}, time="t3"),
     ]
     managers = {entry.id: entry for entry in entries}
     wire = managed_fields.encode(managers)

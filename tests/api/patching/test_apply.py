@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kubescene.api.field_ownership.field_sets import FieldSet
-from kubescene.api.field_ownership.field_shapes import Shape, kind_shape
+from kubescene.api.field_ownership.field_shapes import FieldShape, kind_shape
 from kubescene.api.field_ownership.field_walks import field_set
-from kubescene.api.field_ownership.managed_fields import Managers, Writer
+from kubescene.api.field_ownership.managed_fields import Managers, OwnedWrite
 from kubescene.api.patching.apply import (
     ApplyConflictError,
     apply,
@@ -23,7 +23,7 @@ from kubescene.api.patching.apply import (
 from kubescene.api.scheme import GroupVersionKind
 
 
-def shape_of(group: str, version: str, kind: str) -> Shape:
+def shape_of(group: str, version: str, kind: str) -> FieldShape:
     found = kind_shape(GroupVersionKind(group, version, kind))
     assert found is not None
     return found
@@ -137,7 +137,7 @@ def test_complaints_about_a_configuration(config: Any, expected: list[str]) -> N
 
 
 class OneVersion:
-    def shape(self, api_version: str) -> Shape | None:
+    def shape(self, api_version: str) -> FieldShape | None:
         return CONFIG_MAP
 
     def convert(self, obj: dict[str, Any], api_version: str) -> dict[str, Any] | None:
@@ -147,7 +147,7 @@ class OneVersion:
 def apply_data(
     managers: Managers, live: Any, manager: str, data: Any, *, force: bool = False
 ) -> Any:
-    writer = Writer(manager, "v1", f"by {manager}")
+    writer = OwnedWrite(manager, "v1", f"by {manager}")
     return apply(managers, live, {"data": data}, writer, OneVersion(), force=force)
 
 

@@ -17,8 +17,8 @@ from kubescene.api.printing.columns import SCALE_COLUMNS, crd_columns, table_col
 from kubescene.api.printing.jsonpaths import JsonPathError, compile_path
 from kubescene.api.printing.tables import human_duration
 from kubescene.api.scheme import GroupVersionKind, ResourceType
-from kubescene.clock.durations import SECOND
 from kubescene.clock.timestamps import parse_time
+from kubescene.durations import SECOND
 from kubescene.types import JsonObject
 
 SCHEME = builtin_scheme()

@@ -11,7 +11,7 @@ import pytest
 from kubescene.api.builtin import builtin_scheme
 from kubescene.api.patching.patches import strategic_merge
 from kubescene.api.schemas import builtin_types
-from kubescene.api.schemas.builtin_types import ApiType, MergeTypes
+from kubescene.api.schemas.builtin_types import ApiType, api_type
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.types import JsonObject
 
@@ -29,17 +29,17 @@ ANNOTATION_COUNTS = {
 
 
 def pod_type() -> ApiType:
-    found = MergeTypes().root(GroupVersionKind("", "v1", "Pod"))
+    found = api_type(GroupVersionKind("", "v1", "Pod"))
     assert found is not None
     return found
 
 
-def element(api_type: ApiType, *names: str) -> ApiType:
+def element(of: ApiType, *names: str) -> ApiType:
     for name in names:
-        found = api_type.fields[name].element
+        found = of.fields[name].element
         assert found is not None
-        api_type = found
-    return api_type
+        of = found
+    return of
 
 
 def nodes(value: Any, *, names_are_keys: bool = False) -> Iterator[JsonObject]:
@@ -93,11 +93,10 @@ def test_quantity_and_int_or_string_have_their_two_forms() -> None:
 
 def test_every_served_kind_has_a_definition_and_a_type() -> None:
     for resource_type in builtin_scheme():
-        found = builtin_types.definition_of(resource_type.gvk)
+        found = api_type(resource_type.gvk)
         assert found is not None, resource_type
-        name, schema = found
-        assert name.endswith(f".{resource_type.gvk.version}.{resource_type.kind}")
-        assert "metadata" in schema["properties"]
+        assert found.name.endswith(f".{resource_type.gvk.version}.{resource_type.kind}")
+        assert "metadata" in builtin_types.definition(found.name)["properties"]
 
 
 @pytest.mark.parametrize(
@@ -114,7 +113,9 @@ def test_every_served_kind_has_a_definition_and_a_type() -> None:
     ids=lambda gvk: gvk.kind,
 )
 def test_bodies_beside_resources_are_described_too(gvk: GroupVersionKind) -> None:
-    assert builtin_types.definition_of(gvk) is not None
+    found = api_type(gvk)
+    assert found is not None
+    assert found.name in builtin_types.definitions()
 
 
 def test_every_kind_with_a_list_is_served() -> None:
@@ -132,8 +133,7 @@ def test_every_kind_with_a_list_is_served() -> None:
 
 def test_unknown_kinds_have_no_type() -> None:
     gvk = GroupVersionKind("example.com", "v1", "Widget")
-    assert MergeTypes().root(gvk) is None
-    assert builtin_types.definition_of(gvk) is None
+    assert api_type(gvk) is None
 
 
 @pytest.mark.parametrize(
@@ -181,9 +181,7 @@ def test_patched_fields_lead_to_the_types_below_them() -> None:
 
 
 def test_types_may_contain_themselves() -> None:
-    crd = MergeTypes().root(
-        GroupVersionKind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
-    )
+    crd = api_type(GroupVersionKind("apiextensions.k8s.io", "v1", "CustomResourceDefinition"))
     assert crd is not None
     props = element(crd, "spec", "versions", "schema", "openAPIV3Schema")
     assert element(props, "properties") is props
@@ -196,7 +194,7 @@ def test_lists_and_maps_tell_how_apply_merges_them() -> None:
     assert not ports.is_atomic
     assert container.fields["command"].is_atomic
     assert element(container, "ports").fields["protocol"].default == "TCP"
-    deployment = MergeTypes().root(GroupVersionKind("apps", "v1", "Deployment"))
+    deployment = api_type(GroupVersionKind("apps", "v1", "Deployment"))
     assert deployment is not None
     assert element(deployment, "spec").fields["selector"].is_atomic
     assert element(pod_type(), "spec").fields["nodeSelector"].map_type == "atomic"

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kubescene.api.schemas import scalars, strict_decoding
-from kubescene.api.schemas.builtin_types import FieldType
+from kubescene.api.schemas.builtin_types import ApiField
 from kubescene.api.schemas.strict_decoding import (
     check_types,
     prune_unknown,
@@ -364,6 +364,6 @@ def test_the_quick_check_and_the_slow_walk_agree(obj: JsonObject) -> None:
     """Whatever the quick check refuses, the slow walk can explain."""
     tables = strict_decoding._tables_of_kind(POD)
     assert tables is not None
-    place = strict_decoding._Place("", "")
-    complaint = strict_decoding._complaint(obj, FieldType("#", tables.api_type), place)
+    place = strict_decoding._FieldPlace("", "")
+    complaint = strict_decoding._complaint(obj, ApiField("#", tables.api_type), place)
     assert strict_decoding._is_object(obj, tables) == (complaint == "")

@@ -16,6 +16,8 @@ from kubescene.api.schemas.patterns import matches
 from kubescene.api.schemas.schema_validation import validate_schema
 from kubescene.api.schemas.structural import (
     MAX_DEPTH,
+    check_embedded,
+    check_lists,
     compile_schema,
     complaint_about_size,
     defaulted,
@@ -23,7 +25,6 @@ from kubescene.api.schemas.structural import (
     unknown_fields,
     without_nulls,
 )
-from kubescene.api.schemas.structural_checks import check_embedded, check_lists
 from kubescene.api.schemas.structural_rules import check_definition
 from kubescene.api.validation.field_errors import ErrorList
 from kubescene.errors import BadRequestError

@@ -92,3 +92,18 @@ def test_finalizers_of_a_namespace_must_be_qualified() -> None:
     new = {**make("n", resourceVersion="5"), "spec": {"finalizers": ["mine"]}}
     assert [error.field for error in validate_finalize(new, old)] == ["spec.finalizers[0]"]
     assert validate_finalize({**new, "spec": {}}, old) == []
+
+
+def test_faults_of_members_come_rule_by_rule() -> None:
+    kind = GroupVersionKind("resource.k8s.io", "v1", "ResourceSlice")
+    spec = {"sharedCounters": [{}, {}], "pool": {"name": "p", "resourceSliceCount": 1}}
+    slices = ResourceType(kind, "resourceslices", namespaced=False)
+    obj = {**make("s"), "spec": {**spec, "nodeName": "n"}}
+    errors = validate_create(obj, slices, namespace=None)
+    assert [error.field for error in errors] == [
+        "spec.driver",
+        "spec.sharedCounters[0].name",
+        "spec.sharedCounters[1].name",
+        "spec.sharedCounters[0].counters",
+        "spec.sharedCounters[1].counters",
+    ]

@@ -15,7 +15,7 @@ from kubescene.api.builtin import builtin_scheme
 from kubescene.api.scheme import GroupVersionKind, ResourceType, Scheme
 from kubescene.apiserver.kubernetes.discovery import (
     JSON,
-    Discovery,
+    DiscoveryDocuments,
     DiscoveryReply,
     aggregated_content_type,
     preferred_form,
@@ -54,30 +54,32 @@ def scheme() -> Scheme:
 
 
 @pytest.fixture
-def discovery(scheme: Scheme) -> Discovery:
-    return Discovery(scheme, server_address=ADDRESS)
+def discovery(scheme: Scheme) -> DiscoveryDocuments:
+    return DiscoveryDocuments(scheme, server_address=ADDRESS)
 
 
-def get(discovery: Discovery, path: str, accept: str = JSON) -> Any:
+def get(discovery: DiscoveryDocuments, path: str, accept: str = JSON) -> Any:
     return orjson.loads(reply(discovery, path, accept).body)
 
 
-def reply(discovery: Discovery, path: str, accept: str = JSON) -> DiscoveryReply:
+def reply(discovery: DiscoveryDocuments, path: str, accept: str = JSON) -> DiscoveryReply:
     found = discovery.document(path, accept)
     assert found is not None
     return found
 
 
 @pytest.mark.parametrize("path", [path for path in PUBLISHED if path != "aggregated"])
-def test_legacy_documents_are_those_of_kubernetes(discovery: Discovery, path: str) -> None:
+def test_legacy_documents_are_those_of_kubernetes(discovery: DiscoveryDocuments, path: str) -> None:
     assert digest(get(discovery, path)) == PUBLISHED[path]
 
 
-def test_the_aggregated_document_is_that_of_kubernetes(discovery: Discovery) -> None:
+def test_the_aggregated_document_is_that_of_kubernetes(discovery: DiscoveryDocuments) -> None:
     assert digest(get(discovery, "/apis", V2)) == PUBLISHED["aggregated"]
 
 
-def test_the_core_group_has_an_aggregated_document_of_its_own(discovery: Discovery) -> None:
+def test_the_core_group_has_an_aggregated_document_of_its_own(
+    discovery: DiscoveryDocuments,
+) -> None:
     (group,) = get(discovery, "/api", V2)["items"]
     (version,) = group["versions"]
     assert (group["metadata"], version["version"], version["freshness"]) == ({}, "v1", "Current")
@@ -109,14 +111,16 @@ def test_the_preferred_form_is_negotiated(accept: str, form: str) -> None:
 
 @pytest.mark.parametrize("version", ["v2", "v2beta1"])
 @pytest.mark.parametrize("path", ["/api", "/apis"])
-def test_aggregated_replies_name_their_form(discovery: Discovery, path: str, version: str) -> None:
+def test_aggregated_replies_name_their_form(
+    discovery: DiscoveryDocuments, path: str, version: str
+) -> None:
     asked = aggregated_content_type(version)
     found = reply(discovery, path, asked)
     assert found.content_type == asked
     assert orjson.loads(found.body)["apiVersion"] == f"apidiscovery.k8s.io/{version}"
 
 
-def test_only_the_roots_have_an_aggregated_form(discovery: Discovery) -> None:
+def test_only_the_roots_have_an_aggregated_form(discovery: DiscoveryDocuments) -> None:
     found = reply(discovery, "/apis/apps/v1", V2)
     assert found.content_type == JSON
     assert orjson.loads(found.body)["kind"] == "APIResourceList"
@@ -126,15 +130,17 @@ def test_only_the_roots_have_an_aggregated_form(discovery: Discovery) -> None:
     "path",
     ["", "/", "/apix", "/api/v2", "/apis/nope", "/apis/apps/v9", "/apis//v1", "/api/v1/pods"],
 )
-def test_unknown_paths_have_no_document(discovery: Discovery, path: str) -> None:
+def test_unknown_paths_have_no_document(discovery: DiscoveryDocuments, path: str) -> None:
     assert discovery.document(path) is None
 
 
-def test_a_trailing_slash_makes_no_difference(discovery: Discovery) -> None:
+def test_a_trailing_slash_makes_no_difference(discovery: DiscoveryDocuments) -> None:
     assert discovery.document("/apis/apps/v1/") == discovery.document("/apis/apps/v1")
 
 
-def test_documents_are_kept_until_the_scheme_changes(scheme: Scheme, discovery: Discovery) -> None:
+def test_documents_are_kept_until_the_scheme_changes(
+    scheme: Scheme, discovery: DiscoveryDocuments
+) -> None:
     before = reply(discovery, "/apis", V2)
     assert reply(discovery, "/apis", V2) is before
     scheme.register(WIDGET)
@@ -146,7 +152,7 @@ def test_documents_are_kept_until_the_scheme_changes(scheme: Scheme, discovery: 
     assert discovery.document("/apis/example.dev/v1") is None
 
 
-def test_custom_resources_are_discovered(scheme: Scheme, discovery: Discovery) -> None:
+def test_custom_resources_are_discovered(scheme: Scheme, discovery: DiscoveryDocuments) -> None:
     scheme.register(WIDGET)
     widgets, scale, status = get(discovery, "/apis/example.dev/v1")["resources"]
     assert widgets["shortNames"] == ["wd"]
@@ -168,7 +174,7 @@ def test_custom_resources_are_discovered(scheme: Scheme, discovery: Discovery) -
 
 
 def test_a_default_server_shows_stable_versions_only() -> None:
-    stable = Discovery(builtin_scheme(prereleases=False))
+    stable = DiscoveryDocuments(builtin_scheme(prereleases=False))
     groups = get(stable, "/apis")["groups"]
     assert {v["version"] for group in groups for v in group["versions"]} == {"v1", "v2"}
     assert get(stable, "/api")["serverAddressByClientCIDRs"] == []

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from apiserver.http import CONFIG_MAPS, PODS, Http, config_map, pod
-from kubescene.apiserver.negotiation import PLAIN, Form, Shape, negotiate
+from kubescene.apiserver.negotiation import PLAIN, ResponseForm, ResponseShape, negotiate
 from kubescene.errors import NotAcceptableError
 
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
@@ -33,15 +33,18 @@ def create_maps(http: Http, *created: str) -> None:
         ("application/json", PLAIN),
         ("application/vnd.kubernetes.protobuf, */*", PLAIN),
         ("application/vnd.kubernetes.protobuf,application/json", PLAIN),
-        (KUBECTL_ACCEPT, Form(Shape.TABLE, "v1")),
-        ("application/json;as=Table;v=v1beta1;g=meta.k8s.io", Form(Shape.TABLE, "v1beta1")),
+        (KUBECTL_ACCEPT, ResponseForm(ResponseShape.TABLE, "v1")),
+        (
+            "application/json;as=Table;v=v1beta1;g=meta.k8s.io",
+            ResponseForm(ResponseShape.TABLE, "v1beta1"),
+        ),
         ("application/json;as=Unknown;v=v1;g=meta.k8s.io, application/json", PLAIN),
-        ("application/yaml", Form(media_type="application/yaml")),
-        ("application/json;q=0.5, application/yaml", Form(media_type="application/yaml")),
-        (METADATA, Form(Shape.METADATA)),
+        ("application/yaml", ResponseForm(media_type="application/yaml")),
+        ("application/json;q=0.5, application/yaml", ResponseForm(media_type="application/yaml")),
+        (METADATA, ResponseForm(ResponseShape.METADATA)),
     ],
 )
-def test_first_servable_range_is_chosen(accept: str, form: Form) -> None:
+def test_first_servable_range_is_chosen(accept: str, form: ResponseForm) -> None:
     assert negotiate(accept) == form
 
 

@@ -110,6 +110,14 @@ class TestForms:
         assert second["columnDefinitions"] == []
         assert [table["rows"][0]["cells"][0] for table in (first, second)] == ["a", "b"]
 
+    def test_many_tables_come_in_pieces_and_in_order(self, http: Http) -> None:
+        names = [f"m-{number:03}" for number in range(3 * streaming.FRAMES_IN_A_ROW + 1)]
+        for name in names:
+            http.post(CONFIG_MAPS, config_map(name))
+        with http.watch(f"{CONFIG_MAPS}?watch=1&timeoutSeconds=1", TABLE) as events:
+            seen = [each["object"]["rows"][0]["cells"][0] for each in events.rest()]
+        assert seen == names
+
     def test_metadata_alone_is_enough_for_some(self, http: Http) -> None:
         http.post(CONFIG_MAPS, config_map("a", k="v"))
         with http.watch(f"{CONFIG_MAPS}?watch=1", METADATA) as events:

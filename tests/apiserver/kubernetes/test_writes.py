@@ -446,3 +446,16 @@ class TestDelete:
         http.post(CONFIG_MAPS, config_map("a"))
         assert http.delete(f"{CONFIG_MAPS}/a", options).status == 400
         assert http.get(f"{CONFIG_MAPS}/a").status == 200
+
+
+def test_tables_follow_a_definition_that_changes(http: Http) -> None:
+    define_widgets(http)
+    http.post(WIDGETS, {"metadata": {"name": "w"}, "spec": {"size": 3}})
+    definition = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.example.com"
+    table = "application/json;as=Table;v=v1;g=meta.k8s.io"
+    assert http.get(f"{WIDGETS}/w", table).json["rows"][0]["cells"] == ["w", 3]
+    path = "/spec/versions/0/additionalPrinterColumns/0/jsonPath"
+    renamed = [{"op": "replace", "path": path, "value": ".metadata.name"}]
+    typed = [{"op": "replace", "path": path.replace("jsonPath", "type"), "value": "string"}]
+    assert http.patch(definition, renamed + typed, "json-patch+json").status == 200
+    assert http.get(f"{WIDGETS}/w", table).json["rows"][0]["cells"] == ["w", "w"]

@@ -21,7 +21,7 @@ import pytest
 
 from kubescene.api.builtin import builtin_scheme
 from kubescene.api.scheme import GroupVersionKind, ResourceType, Scheme
-from kubescene.apiserver.kubernetes.discovery import Discovery
+from kubescene.apiserver.kubernetes.discovery import DiscoveryDocuments
 from kubescene.apiserver.openapi.specs import OpenApi, OpenApiReply, accepts_gzip
 from kubescene.types import JsonObject
 
@@ -163,7 +163,7 @@ def test_a_patch_marks_that_the_server_validates_fields(openapi: OpenApi) -> Non
 
 @pytest.mark.parametrize(
     "path",
-    ["/openapi/v3/apis/nope/v1", "/openapi/v2", "/openapi/v3/", "/openapi/v3/api/v1/pods", "/"],
+    ["/openapi/v3/apis/nope/v1", "/openapi/v2/api", "/openapi/v3/", "/openapi/v3/api/v1/pods", "/"],
 )
 def test_unknown_paths_have_no_document(openapi: OpenApi, path: str) -> None:
     assert openapi.document(path) is None
@@ -285,7 +285,7 @@ def test_documents_follow_their_definitions(scheme: Scheme) -> None:
 class DocumentHandler(BaseHTTPRequestHandler):
     """Serves discovery and OpenAPI, nothing else."""
 
-    discovery: Discovery
+    discovery: DiscoveryDocuments
     openapi: OpenApi
 
     def do_GET(self) -> None:
@@ -321,7 +321,7 @@ def address() -> Iterator[str]:
     scheme.register(WIDGET)
 
     class Handler(DocumentHandler):
-        discovery = Discovery(scheme)
+        discovery = DiscoveryDocuments(scheme)
         openapi = OpenApi(scheme, lambda: [widget_definition()])
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:

@@ -8,7 +8,7 @@ import pytest
 from apiserver.http import Http, pod
 from kubescene.apiserver.server import Server
 from kubescene.clock import VirtualClock
-from kubescene.cluster import Cluster, ClusterOptions
+from kubescene.cluster import ClusterOptions, ClusterWorld
 from kubescene.scheduler import (
     SUCCESS,
     CycleState,
@@ -45,7 +45,7 @@ def node(name: str) -> JsonObject:
 
 @pytest.fixture
 def server() -> Iterator[Server]:
-    cluster = Cluster(ClusterOptions(events=True), clock=VirtualClock())
+    cluster = ClusterWorld(ClusterOptions(events=True), clock=VirtualClock())
     with Server(cluster, port=0) as server:
         yield server
 
@@ -150,7 +150,7 @@ class Demanding(FilterPlugin):
 
 def test_a_plugin_that_cannot_be_made_leaves_the_scheduler_that_runs() -> None:
     known = SchedulerOptions(plugins={"Demanding": Demanding})
-    cluster = Cluster(ClusterOptions(scheduler=known), clock=VirtualClock())
+    cluster = ClusterWorld(ClusterOptions(scheduler=known), clock=VirtualClock())
     plugins = {"multiPoint": {"enabled": [{"name": "Demanding"}]}}
     with Server(cluster, port=0) as server:
         http = Http(server.host, server.port)

@@ -1,14 +1,11 @@
 """The simulator's own API: export, import, reset."""
 
-from apiserver.http import Http, config_map, pod
+from apiserver.http import CONFIG_MAPS, PODS, Http, config_map, pod
 from kubescene.apiserver.server import Server
 from kubescene.apiserver.simulator.worlds import FEW_ITEMS
 from kubescene.clock import ScaledClock, VirtualClock, WallClock, parse_time
-from kubescene.cluster import Cluster, ClusterOptions
+from kubescene.cluster import ClusterOptions, ClusterWorld
 from kubescene.controllers.kubelet import KubeletDelays
-
-PODS = "/api/v1/namespaces/default/pods"
-CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 
 
 def connect(server: Server) -> Http:
@@ -75,7 +72,7 @@ SLOW = ClusterOptions(kubelet=KubeletDelays(start=600_000_000_000))
 
 
 def test_time_passes_when_a_virtual_world_is_told_so() -> None:
-    cluster = Cluster(SLOW, clock=VirtualClock(), server_clock=WallClock())
+    cluster = ClusterWorld(SLOW, clock=VirtualClock(), server_clock=WallClock())
     with Server(cluster, port=0) as server:
         http = connect(server)
         http.post("/api/v1/nodes", NODE)
@@ -90,7 +87,7 @@ def test_time_passes_when_a_virtual_world_is_told_so() -> None:
 
 
 def test_what_cannot_be_advanced_is_said() -> None:
-    with Server(Cluster(clock=VirtualClock()), port=0) as server:
+    with Server(ClusterWorld(clock=VirtualClock()), port=0) as server:
         http = connect(server)
         for body in ({"duration": 5}, {"duration": "soon"}, {}, {"duration": "1s", "by": "me"}):
             assert http.post("/simulator/v1/advance", body).status == 400
@@ -105,7 +102,7 @@ def test_what_cannot_be_advanced_is_said() -> None:
 
 def test_a_scaled_world_lives_faster_than_its_server() -> None:
     """Ten minutes pass in a moment; leases are dated by the server's clock all the same."""
-    cluster = Cluster(SLOW, clock=ScaledClock(6_000), server_clock=WallClock())
+    cluster = ClusterWorld(SLOW, clock=ScaledClock(6_000), server_clock=WallClock())
     with Server(cluster, port=0) as server:
         http = connect(server)
         http.post("/api/v1/nodes", NODE)
@@ -124,7 +121,7 @@ def test_a_scaled_world_lives_faster_than_its_server() -> None:
 
 
 def test_controllers_act_before_time_moves() -> None:
-    cluster = Cluster(SLOW, clock=VirtualClock(), server_clock=WallClock())
+    cluster = ClusterWorld(SLOW, clock=VirtualClock(), server_clock=WallClock())
     with Server(cluster, port=0) as server:
         http = connect(server)
         http.post("/api/v1/nodes", {**NODE, "status": {"capacity": {"cpu": "99", "pods": "99"}}})
@@ -137,7 +134,7 @@ def test_controllers_act_before_time_moves() -> None:
 
 
 def test_time_has_an_end() -> None:
-    with Server(Cluster(clock=VirtualClock()), port=0) as server:
+    with Server(ClusterWorld(clock=VirtualClock()), port=0) as server:
         http = connect(server)
         answers = [http.post("/simulator/v1/advance", {"duration": "2500000h"}) for _ in range(30)]
         assert (answers[-1].status, answers[0].status) == (400, 200)
@@ -197,3 +194,18 @@ def test_controllers_go_on_after_a_large_import_without_another_command(live: Ht
     assert live.post("/simulator/v1/import", {"items": items}).status == 200
     while not live.get(PODS).json["items"]:  # reading is no command
         pass
+
+
+def test_owners_of_fields_that_cannot_be_read_are_not_imported(http: Http) -> None:
+    entry = {
+        "manager": "m",
+        "operation": "Update",
+        "apiVersion": "v1",
+        "fieldsType": "FieldsV1",
+        "fieldsV1": {"f:data": {"f:a": "x"}},
+    }
+    item = config_map("a", a="1")
+    item["metadata"] |= {"namespace": "default", "managedFields": [entry]}
+    assert http.post("/simulator/v1/import", {"kind": "List", "items": [item]}).status == 200
+    reply = http.patch(f"{CONFIG_MAPS}/a", {"data": {"a": "2"}})
+    assert reply.status == 200, reply.body

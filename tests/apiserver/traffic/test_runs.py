@@ -37,7 +37,7 @@ from kubescene.traffic.skenario.series import (
     tally_lines,
 )
 from kubescene.traffic.spec.fields import Pattern, StepTraffic, Traffic
-from kubescene.traffic.spec.units import Duration
+from kubescene.traffic.spec.units import TrafficDuration
 from kubescene.traffic.store import RunStore
 from stopping import Retire
 
@@ -120,8 +120,8 @@ def test_the_reply_is_made_of_the_series_of_the_run(http: Http, mode: str) -> No
 
 def test_levels_of_more_than_four_digits_are_told_as_well() -> None:
     crowd = TrafficSpec(
-        duration=Duration(12 * SECOND),
-        traffic=Traffic(pattern=Pattern.STEP, step=StepTraffic(rps=1200, after=Duration(0))),
+        duration=TrafficDuration(12 * SECOND),
+        traffic=Traffic(pattern=Pattern.STEP, step=StepTraffic(rps=1200, after=TrafficDuration(0))),
     )
     result = run(crowd)
     lines = tally_lines(result)

@@ -7,7 +7,7 @@ import pytest
 from horizontals import external, hpa, utilization
 from kubescene.autoscalers.horizontal import accepted, compiled
 from kubescene.autoscalers.horizontal.specs import MetricTarget
-from kubescene.clock.durations import SECOND
+from kubescene.durations import SECOND
 from kubescene.errors import BadRequestError, ConfigurationError, InvalidError
 from kubescene.types import JsonObject
 

@@ -7,7 +7,7 @@ import pytest
 from horizontals import external, hpa, utilization
 from kubescene.autoscalers.horizontal import UsageSample, back_test
 from kubescene.autoscalers.horizontal.back_tests import Amount
-from kubescene.clock.durations import SECOND
+from kubescene.durations import SECOND
 from kubescene.errors import ConfigurationError
 
 REQUESTS = {"cpu": "500m"}

@@ -19,7 +19,7 @@ from kubescene.autoscalers.horizontal.behavior import (
     up_rate,
 )
 from kubescene.autoscalers.horizontal.specs import Policy, ScalingRules
-from kubescene.clock.durations import SECOND
+from kubescene.durations import SECOND
 
 NOW = 10**6 * SECOND
 

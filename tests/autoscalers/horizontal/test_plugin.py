@@ -23,7 +23,7 @@ from kubescene.autoscalers import (
     StatRequest,
 )
 from kubescene.autoscalers.horizontal import HorizontalPlugin
-from kubescene.clock.durations import MINUTE, SECOND
+from kubescene.durations import MINUTE, SECOND
 from kubescene.errors import ConfigurationError, InvalidError
 from kubescene.types import JsonObject
 
@@ -80,7 +80,7 @@ def test_usage_above_the_target_scales_up_and_says_why() -> None:
     run.stat(LATER, CPU, a=900, b=700)
     answer = run.ask(LATER)
     assert answer.rec == 4
-    assert "at 1.6 times its target proposes 4" in answer.reason
+    assert "at 80% (target 50%) proposes 4" in answer.reason
     assert answer.details["conditions"]["ScalingActive"] == "ValidMetricFound"
     assert msgspec.json.decode(msgspec.json.encode(answer.details)) == answer.details
 
@@ -268,7 +268,7 @@ UNSERVED = {
             "type": "External",
             "external": {"metric": {"name": "q"}, "target": {"type": "Value", "value": "1"}},
         },
-        r"spec.metrics\[0\].type: External",
+        r"spec.metrics\[0\].external.metric.name: 'q' is not measured here: there are conc",
     ),
     "pods": (
         {

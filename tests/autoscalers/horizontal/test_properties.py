@@ -15,10 +15,9 @@ from kubescene.autoscalers.horizontal import (
     Result,
 )
 from kubescene.autoscalers.horizontal.behavior import down_rate, up_rate
-from kubescene.autoscalers.horizontal.options import Tolerances
 from kubescene.autoscalers.horizontal.proposals import Groups, by_average, by_utilization, by_value
-from kubescene.autoscalers.horizontal.specs import Policy, ScalingRules
-from kubescene.clock.durations import SECOND
+from kubescene.autoscalers.horizontal.specs import Policy, ScalingRules, Tolerances
+from kubescene.durations import SECOND
 from kubescene.types import JsonObject
 
 usages = st.lists(st.integers(0, 5000), min_size=1, max_size=12)

@@ -7,12 +7,11 @@ import pytest
 
 from kubescene.api.quantity import MAX_INT64
 from kubescene.autoscalers.horizontal.observations import PodRequests, RequestError, ScaledPod
-from kubescene.autoscalers.horizontal.options import HorizontalOptions, Tolerances
 from kubescene.autoscalers.horizontal.proposals import (
     Groups,
+    MetricSample,
     NoUsageError,
     Proposal,
-    Sample,
     by_average,
     by_total,
     by_utilization,
@@ -20,7 +19,8 @@ from kubescene.autoscalers.horizontal.proposals import (
     group_pods,
     summed,
 )
-from kubescene.clock.durations import SECOND
+from kubescene.autoscalers.horizontal.specs import HorizontalOptions, Tolerances
+from kubescene.durations import SECOND
 
 TENTH = Tolerances(0.1, 0.1)
 Usage = Sequence[int | None]
@@ -269,11 +269,11 @@ def pod(
     )
 
 
-def sample(age: int, window: int) -> dict[str, Sample]:
-    return {"p": Sample(1, NOW - age * SECOND, window * SECOND)}
+def sample(age: int, window: int) -> dict[str, MetricSample]:
+    return {"p": MetricSample(1, NOW - age * SECOND, window * SECOND)}
 
 
-def group_of(each: ScaledPod, samples: dict[str, Sample], resource: str = "cpu") -> str:
+def group_of(each: ScaledPod, samples: dict[str, MetricSample], resource: str = "cpu") -> str:
     groups = group_pods([each], samples, resource=resource, options=OPTIONS, now=NOW)
     found = [name for name in ("unready", "missing", "ignored") if getattr(groups, name)]
     assert groups.ready + len(found) == 1
@@ -300,7 +300,7 @@ GROUPS = {
 
 
 @pytest.mark.parametrize(("each", "samples", "group"), GROUPS.values(), ids=GROUPS)
-def test_group(each: ScaledPod, samples: dict[str, Sample], group: str) -> None:
+def test_group(each: ScaledPod, samples: dict[str, MetricSample], group: str) -> None:
     assert group_of(each, samples) == group
 
 

@@ -29,7 +29,7 @@ from kubescene.autoscalers.horizontal import (
     ScaleFailure,
     observed_pod,
 )
-from kubescene.clock.durations import SECOND
+from kubescene.durations import SECOND
 
 OUT_OF_RANGE = {
     "H88-below": (2, 3, 10, 3, "Current number of replicas below Spec.MinReplicas"),
@@ -317,6 +317,6 @@ def test_an_explanation_is_json_and_names_what_limited() -> None:
         "allowed": 24,
     }
     assert str(why) == (
-        "3 -> 24: cpu resource utilization (percentage of request) at 20 times its target proposes "
+        "3 -> 24: cpu resource utilization (percentage of request) at 200% (target 10%) proposes "
         "60 (ratio of usage and target); limited to 24 by policy 0 (700 % per 60 s)"
     )

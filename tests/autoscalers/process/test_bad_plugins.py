@@ -9,9 +9,11 @@ import pytest
 
 from kubescene.autoscalers import Autoscaler, EventRequest, EventType, ProcessAutoscaler
 from kubescene.autoscalers.dispatcher import Dispatcher
-from kubescene.autoscalers.process import children
+from kubescene.autoscalers.process import connections
+from kubescene.autoscalers.process.conformance import check
 from kubescene.autoscalers.process.handshake import Address
-from kubescene.errors import AutoscalerError, TrafficError
+from kubescene.autoscalers.references import started
+from kubescene.errors import AutoscalerError, ConfigurationError, TrafficError
 from kubescene.traffic import Phase, TrafficResult, run
 from plugin_commands import program
 
@@ -47,7 +49,7 @@ def _nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
         ("other", "it speaks version 7 of the protocol, not 1"),
         ("netrpc", "it speaks netrpc, not grpc"),
         ("tls", "it wants TLS, which is not supported"),
-        ("nowhere", r"it cannot be reached: .*\(its last words: waiting for better days\)"),
+        ("nowhere", r"nobody listens at unix:/tmp/kubescene-nowhere-to-be-found \(No such file"),
     ],
 )
 def test_who_does_not_become_a_plugin_is_told_of(how: str, told: str) -> None:
@@ -179,12 +181,12 @@ def test_an_abandoned_socket_is_removed_and_one_in_use_is_not(tmp_path: Path) ->
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(address.address)
         listening.listen()
-        children.remove_left(address)
+        connections.remove_left(address)
         assert Path(address.address).exists()
-    children.remove_left(address)
+    connections.remove_left(address)
     assert not Path(address.address).exists()
     Path(address.address).write_text("a file")
-    children.remove_left(address)
+    connections.remove_left(address)
     assert Path(address.address).exists()
 
 
@@ -197,3 +199,25 @@ def test_threads_that_read_are_gone_with_their_plugin() -> None:
     plugin.event(EventRequest("1", 0, EventType.CREATE, OBJECT))
     plugin.close()
     assert threading.active_count() <= before + 1  # what gRPC keeps for itself
+
+
+def test_a_refused_connection_is_told_at_once() -> None:
+    """With an hour to start: waiting does not help where nobody listens."""
+    with pytest.raises(
+        AutoscalerError, match=r"nobody listens at 127.0.0.1:1 \(Connection refused"
+    ):
+        ProcessAutoscaler(program("not_a_plugin", "refused"), start_s=3600)
+
+
+def test_two_processes_of_one_type_are_refused() -> None:
+    pair = [program("behaving", "well"), program("behaving", "tcp")]
+    with pytest.raises(
+        ConfigurationError, match=r"both take objects of type 'behaving.example.com'"
+    ):
+        started(pair)
+
+
+def test_who_has_no_controller_may_end_at_sigterm() -> None:
+    checks = check(program("behaving", "no-controller"))
+    [ended] = [each for each in checks if each.name == "it ends when it is told to"]
+    assert (ended.passed, ended.told) == (True, "was ended by SIGTERM")

@@ -14,7 +14,7 @@ from autoscalers.vertical.vertical_worlds import (
     policies,
 )
 from kubescene.autoscalers.vertical import SampleError, UsageSample, back_test
-from kubescene.autoscalers.vertical.back_tests import Subject
+from kubescene.autoscalers.vertical.back_tests import BackTestSubject
 from kubescene.autoscalers.vertical.limits import amount_of
 from kubescene.autoscalers.vertical.options import HOUR
 from kubescene.clock import MINUTE
@@ -55,7 +55,7 @@ def test_a_recommendation_knows_the_samples_of_its_own_time() -> None:
 def test_outcomes_judge_samples_by_the_target_in_force() -> None:
     """Under the target of 126m from the first minute on; then it is too little."""
     samples = [*steady(11), UsageSample(START + 11 * MINUTE, cpu=500, container="app")]
-    outcome = back_test(make_vpa(), samples).outcomes[Subject("app", "cpu")]
+    outcome = back_test(make_vpa(), samples).outcomes[BackTestSubject("app", "cpu")]
     assert (outcome.samples, outcome.above, outcome.mean_target) == (10, 1, 126.0)
     assert outcome.mean_usage == pytest.approx((9 * 100 + 500) / 10)
 

@@ -180,6 +180,14 @@ def test_policies_are_told_in_the_reason() -> None:
     assert run.ask(HOUR).reason == "target cpu 300m, limited by maxAllowed"
 
 
+def test_a_bound_that_is_limited_is_not_a_target_that_is() -> None:
+    spec = policies({"containerName": "container", "maxAllowed": {"cpu": "1500m"}})
+    run = Run(VerticalPlugin(), spec).pods("a").stats(1000, "a", times=minutes(10))
+    answer = run.ask(HOUR)
+    assert entries(answer)["cpu"][1] < entries(answer)["cpu"][2] == 1500
+    assert answer.reason.endswith("m; its upper bound limited by maxAllowed")
+
+
 def test_stats_of_others_and_of_the_dead_are_ignored() -> None:
     run = Run(VerticalPlugin()).pods("a")
     run.event(EventType.DELETE, Pod("a"), SECOND)

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autoscalers.vertical.vertical_worlds import START, make_recommender, make_vpa
-from kubescene.autoscalers.histograms import Buckets, DecayingHistogram
 from kubescene.autoscalers.vertical import Recommender, RecommenderOptions
+from kubescene.autoscalers.vertical.histograms import DecayingHistogram, HistogramBuckets
 from kubescene.autoscalers.vertical.histories import (
     CPU_BUCKETS,
     MEMORY_BUCKETS,
@@ -86,7 +86,7 @@ def test_what_is_added_and_taken_back_leaves_no_trace(samples: list[tuple[int, i
 
 
 @given(st.sampled_from([CPU_BUCKETS, MEMORY_BUCKETS]), VALUES)
-def test_a_value_is_in_its_bucket(buckets: Buckets, value: float) -> None:
+def test_a_value_is_in_its_bucket(buckets: HistogramBuckets, value: float) -> None:
     bucket = buckets.find(value)
     assert buckets.starts[bucket] <= value * (1 + 1e-9)
     assert bucket == buckets.count - 1 or value * (1 - 1e-9) < buckets.end(bucket)

@@ -16,7 +16,7 @@ from kubescene.autoscalers.vertical import UpdaterOptions, limit_ranges, seed_ru
 from kubescene.autoscalers.vertical.evictions import Attempts
 from kubescene.autoscalers.vertical.limits import amount_of
 from kubescene.autoscalers.vertical.options import HOUR
-from kubescene.autoscalers.vertical.updater import Update, assess
+from kubescene.autoscalers.vertical.updater import PodUpdate, assess
 from kubescene.clock import MINUTE, format_time
 
 UP = {"app": ranged("2", "1500m", "3")}
@@ -288,7 +288,7 @@ def resized(vpa: Any, live: list[dict[str, Any]], attempts: Attempts | None = No
 
 
 def test_mode_in_place_needs_its_feature_gate() -> None:
-    assert update(make_vpa(ONLY_IN_PLACE, UP), pods(4), {"web-rs": 4}, START) == Update()
+    assert update(make_vpa(ONLY_IN_PLACE, UP), pods(4), {"web-rs": 4}, START) == PodUpdate()
 
 
 def test_mode_in_place_resizes_beyond_the_budget() -> None:

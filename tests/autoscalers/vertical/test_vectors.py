@@ -32,8 +32,8 @@ from kubescene.autoscalers.vertical.recommendations import (
 from kubescene.autoscalers.vertical.recommender import Recommender
 from kubescene.autoscalers.vertical.updater import (
     Assessment,
-    Priority,
-    Verdict,
+    UpdatePriority,
+    UpdateVerdict,
     assess,
     in_order,
     priority,
@@ -321,12 +321,12 @@ def test_v44_difference(
 @pytest.mark.parametrize(
     ("requested", "bounds", "expected"),
     [
-        ("4", ("10", "6", "14"), Priority(True, True, 1.5)),
-        ("8", ("2", "1", "3"), Priority(True, False, 0.75)),
+        ("4", ("10", "6", "14"), UpdatePriority(True, True, 1.5)),
+        ("8", ("2", "1", "3"), UpdatePriority(True, False, 0.75)),
     ],
 )
 def test_v45_outside_of_the_range(
-    requested: str, bounds: tuple[str, str, str], expected: Priority
+    requested: str, bounds: tuple[str, str, str], expected: UpdatePriority
 ) -> None:
     vpa = make_vpa(recommended={"c0": ranged(*bounds)})
     assert assess(vpa, make_pod(containers=containers({"cpu": requested})), START).priority == (
@@ -335,8 +335,8 @@ def test_v45_outside_of_the_range(
 
 
 def ranked(*each: tuple[bool, float]) -> list[Assessment]:
-    verdict = Verdict(True, "")
-    return [Assessment({}, None, Priority(False, up, diff), verdict) for up, diff in each]
+    verdict = UpdateVerdict(True, "")
+    return [Assessment({}, None, UpdatePriority(False, up, diff), verdict) for up, diff in each]
 
 
 def test_v46_order() -> None:
@@ -377,4 +377,4 @@ def test_an_estimate_tells_its_steps() -> None:
 
 
 def test_priority_without_a_recommendation_is_nothing() -> None:
-    assert priority(make_pod(), None) == Priority(False, False, 0.0)
+    assert priority(make_pod(), None) == UpdatePriority(False, False, 0.0)

@@ -181,7 +181,7 @@ class QuietCounting(DeclaredCounting):
     is_quiet = True
 
 
-COUNTING = [(Counting, 2), (DeclaredCounting, 2), (QuietCounting, 1)]
+COUNTING = [(Counting, 2), (DeclaredCounting, 2), (QuietCounting, 0)]
 
 
 @pytest.mark.parametrize(("plugin", "times"), COUNTING)
@@ -192,6 +192,12 @@ def test_who_is_not_quiet_is_asked_for_each(plugin: type[Counting], times: int) 
     for name in ("plain-0", "plain-1"):
         patch(registry, name, PATCHES["stopped"], blueprint=blueprint)
     assert len(counting.asked) == times
+
+
+def test_who_is_quiet_is_asked_about_labels_that_come_with_a_status() -> None:
+    counting = QuietCounting()
+    patch(pods_in(world(counting)), "plain-0", PATCHES["labels too"])
+    assert counting.asked == ["plain-0"]
 
 
 @pytest.mark.parametrize(("change", "times"), [("runs", 1), ("nominates", 2)])

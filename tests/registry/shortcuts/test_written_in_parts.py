@@ -1,6 +1,7 @@
 """Pods created, bound and reported by parts of their encoding are those of the long way."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -8,14 +9,11 @@ import kubescene
 from kubescene.api.patching.patches import merge_patch
 from kubescene.api.records import Record
 from kubescene.api.scheme import GroupResource
-from kubescene.cluster import ClusterOptions
 from kubescene.registry.shortcuts import Shortcut
-from kubescene.registry.shortcuts.bindings import Bindings
 from kubescene.registry.shortcuts.pod_deletions import PodDeletions
 from kubescene.registry.shortcuts.status_counts import StatusCounts
-from kubescene.registry.writes import Result, WriteRequest
+from kubescene.registry.writes import Result
 from kubescene.scenario import ScenarioBuilder
-from kubescene.shortcuts import ALL
 from kubescene.testing import make_deployment, make_node, make_pod, make_priority_class
 from kubescene.testing.builders import PodBuilder
 from kubescene.types import JsonObject
@@ -67,18 +65,20 @@ def outcome_of_a_deployment(*, plain: bool = False) -> tuple[bytes, list[str]]:
     return run.cluster.export(), [repr(fact) for fact in run.log]
 
 
-def noted(monkeypatch: pytest.MonkeyPatch, shortcut: type[Shortcut]) -> list[Record | None]:
+def noted(
+    monkeypatch: pytest.MonkeyPatch, shortcut: type[Shortcut], question: str = "find"
+) -> list[Record]:
     """The records for which a shortcut knows an answer from now on."""
-    found: list[Record | None] = []
-    find = shortcut.find
+    found: list[Record] = []
+    ask = getattr(shortcut, question)
 
-    def call(self: Shortcut, request: WriteRequest, current: Record | None) -> Result | None:
-        result = find(self, request, current)
+    def call(self: Shortcut, *told: Any) -> Result | None:
+        result: Result | None = ask(self, *told)
         if result is not None:
-            found.append(current)
+            found.extend(each for each in told if isinstance(each, Record))
         return result
 
-    monkeypatch.setattr(shortcut, "find", call)
+    monkeypatch.setattr(shortcut, question, call)
     return found
 
 
@@ -88,9 +88,9 @@ def test_parts_give_what_the_long_way_gives(shape: str) -> None:
 
 
 def test_so_does_the_status_of_a_deployment(monkeypatch: pytest.MonkeyPatch) -> None:
-    written = noted(monkeypatch, StatusCounts)
+    written = noted(monkeypatch, StatusCounts, "counted")
     in_parts = outcome_of_a_deployment()
-    resources = [record.resource.resource for record in written if record is not None]
+    resources = [record.resource.resource for record in written]
     assert min(resources.count("deployments"), resources.count("replicasets")) > 10
     written.clear()
     assert outcome_of_a_deployment(plain=True) == in_parts
@@ -115,18 +115,8 @@ def outcome_of_preemptions(*, plain: bool = False) -> tuple[bytes, list[str]]:
 def test_so_do_preemptions(monkeypatch: pytest.MonkeyPatch) -> None:
     deleted = noted(monkeypatch, PodDeletions)
     in_parts = outcome_of_preemptions()
-    names = {pod.name.split("-")[0] for pod in deleted if pod is not None}
+    names = {pod.name.split("-")[0] for pod in deleted}
     assert names == {"hasty", "high", "plain", "slow"}
     deleted.clear()
     assert outcome_of_preemptions(plain=True) == in_parts
     assert not deleted
-
-
-def test_most_pods_go_the_short_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    bound = noted(monkeypatch, Bindings)
-    cluster = kubescene.Cluster(ClusterOptions(shortcuts=ALL.without("lane")))
-    cluster.create(make_node("n").cpu("8"))
-    for number in range(6):
-        cluster.create(make_pod(f"p-{number}").cpu("1"))
-    cluster.settle()
-    assert len(bound) == 6

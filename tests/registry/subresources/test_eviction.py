@@ -3,6 +3,7 @@
 import pytest
 
 from kubescene.actors import Actor, Role
+from kubescene.api.gates import role_without_scenario
 from kubescene.api.kinds import POD
 from kubescene.api.options import DeleteOptions
 from kubescene.client import DirectClient, ObjectRef
@@ -346,7 +347,7 @@ class ClosedGate:
     """Lets nobody write."""
 
     def role_of(self, actor: Actor) -> Role:
-        return actor.role
+        return role_without_scenario(actor)
 
     def before_write(
         self, actor: Actor, resource_type: object, subresource: str, name: str

@@ -1,7 +1,7 @@
 """Checksums of clusters: equal for equal clusters, and for no others."""
 
 from kubescene.clock import ScenarioStep
-from kubescene.results.comparison.histories import History, checksum
+from kubescene.results.comparison.histories import RunHistory, checksum
 from kubescene.results.ledger import Ledger
 from kubescene.results.states import NO_ASK, PodState
 
@@ -27,7 +27,7 @@ def test_a_pod_is_bound_to_all_else_that_its_step_brings() -> None:
     ledger.pod_created("default", "bound", "2", PodState("", "", NO_ASK))
     ledger.pod_bound("default", "bound", "n")
     ledger.close()
-    history = History(ledger)
+    history = RunHistory(ledger)
     assert history.before_binding(step).pods == checksum("default/placed", "n")
     both = checksum("default/placed", "n") + checksum("default/bound", "n")
     assert history.after(step).pods == both

@@ -5,8 +5,8 @@ import copy
 import pytest
 
 from kubescene.clock import MINUTE, SECOND
-from kubescene.clock.durations import go_duration
 from kubescene.control.loops import IDLE
+from kubescene.durations import go_duration
 from kubescene.scheduler import (
     Action,
     ClusterEvent,

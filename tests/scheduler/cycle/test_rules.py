@@ -73,7 +73,7 @@ def test_s_7_a_pod_that_is_being_deleted_keeps_its_room_until_it_is_gone() -> No
     cluster.settle().delete("pods", "old")
     cluster.create(make_pod("new").cpu("1"))
     assert cluster.settle().pod("new").is_pending
-    cluster.advance(20 * SECOND)
+    cluster.advance("20s")
     assert cluster.pod("new").node == "n"
 
 
@@ -237,7 +237,7 @@ def test_pr_12_a_preemptor_is_nominated_at_once_and_bound_in_another_attempt() -
     pod = cluster.settle().get("pods", "p")
     assert "nodeName" not in pod["spec"]
     assert pod["status"]["nominatedNodeName"] == "n"
-    cluster.advance(20 * SECOND)
+    cluster.advance("20s")
     assert cluster.pod("p").node == "n"
 
 

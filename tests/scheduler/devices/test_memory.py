@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kubescene.actors import Actor, Role
+from kubescene.actors import Actor, Component
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.client.interfaces import ObjectRef
 from kubescene.scheduler import Scheduler, SchedulerOptions, kube_scheduler
@@ -106,5 +106,5 @@ def test_a_scheduler_that_followed_equals_one_that_begins_anew(events: list[Any]
     for event in events:
         play.happen(event)
         followed = play.asked(play.stage.scheduler)
-        context = play.stage.cluster.context(Actor("other", Role.USER, schedules=True))
+        context = play.stage.cluster.context(Actor("other", Component.SCHEDULER))
         assert followed == play.asked(kube_scheduler(context, SchedulerOptions()))

@@ -351,6 +351,35 @@ def test_pr_10_an_extender_leaves_fewer_nodes_to_preempt_on() -> None:
     assert attempt.nominated == "b"
 
 
+@pytest.mark.parametrize(
+    ("victims", "message"),
+    [
+        ({"a": (), "gone": ()}, 'nodeinfo not found for node name "gone"'),
+        ({"gone": ()}, 'nodeinfo not found for node name "gone"'),
+        ({"a": (), "b": ("nobody",)}, "claims to preempt pod (UID: &{nobody}) on node: b"),
+        ({"b": ()}, 'expected at least one victim pod on node "b"'),
+    ],
+)
+@pytest.mark.parametrize("ignorable", [True, False])
+def test_x_9_victims_are_looked_up_before_they_are_counted(
+    victims: dict[str, tuple[str, ...]], message: str, ignorable: bool
+) -> None:
+    caller = AtOnce(lambda call: ExtenderAnswer(victims=victims))
+    verbs = frozenset({ExtenderVerb.PREEMPT})
+    world = stage(caller, Extender("e", verbs, ignorable=ignorable), nodes="ab")
+    world.create(make_pod("a1").cpu("4").on("a"), make_pod("b1").cpu("4").on("b"))
+    kind = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass"}
+    world.create({**kind, "metadata": {"name": "high"}, "value": 1000})
+    world.create(make_pod("p").cpu("4").priority_class("high"))
+    attempt = world.work()[0]
+    if not ignorable:
+        assert message in attempt.message
+    elif victims == {"b": ()}:
+        assert "preemption: no candidate node for preemption" in attempt.message
+    else:  # An answer that makes no sense is none: all stays as it was offered.
+        assert attempt.nominated in ("a", "b")
+
+
 def test_bad_configurations_are_refused() -> None:
     with pytest.raises(ConfigurationError, match="nobody who calls them"):
         stage(None, Extender("e", FILTER))

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kubescene.actors import Actor, Role
+from kubescene.actors import Actor
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.client.interfaces import ObjectRef
-from kubescene.cluster import Cluster
+from kubescene.cluster import ClusterWorld
 from kubescene.errors import ConfigurationError
 from kubescene.instruments.attempts import SchedulingAttempt
 from kubescene.scheduler import (
@@ -72,14 +72,14 @@ class Stage:
 
     def __init__(self, plugin: Any, *points: ExtensionPoint) -> None:
         self.attempts = Attempts()
-        self.cluster = Cluster(instruments=[self.attempts])
-        self.client = self.cluster.client(Actor("test", Role.USER))
+        self.cluster = ClusterWorld(instruments=[self.attempts])
+        self.client = self.cluster.client(Actor("test"))
 
         def make(arguments: Mapping[str, Any], handle: Handle) -> Plugin:
             made: Plugin = plugin
             return made
 
-        context = self.cluster.context(Actor("test", Role.USER))
+        context = self.cluster.context(Actor("test"))
         options = SchedulerOptions((profile(plugin.name, *points),), {plugin.name: make})
         self.scheduler: Scheduler = kube_scheduler(context, options)
         for name in ("a", "b"):
@@ -263,7 +263,7 @@ def test_names_are_unique() -> None:
 def test_a_profile_must_be_complete(
     changed: dict[ExtensionPoint, tuple[EnabledPlugin, ...]], message: str
 ) -> None:
-    cluster = Cluster()
+    cluster = ClusterWorld()
     context = cluster.context(Actor("test"))
     broken = Profile("default-scheduler", {**default_profile().points, **changed})
     with pytest.raises(ConfigurationError, match=message):

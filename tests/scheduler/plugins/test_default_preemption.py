@@ -17,7 +17,7 @@ from kubescene.scheduler.preemption.importance import by_importance
 from kubescene.testing.builders import PodBuilder, make_node, make_pod, make_priority_class, merged
 from kubescene.types import JsonObject
 from scheduler.staging import Stage
-from scheduler.storage import bound_claim, using, volume
+from scheduler.storage import bound_claim, csi_node, storage_class, using, volume
 
 PRIORITIES = {"negative": -10, "lowest": 1, "low": 5, "middle": 50, "high": 1_000, "top": 2_000}
 
@@ -506,3 +506,19 @@ def test_a_refused_deletion_lets_the_preemptor_think_again(monkeypatch: pytest.M
     attempt(world, high())
     assert world.scheduler.queue.has_work
     assert terminating(world, "p") == []
+
+
+def test_a_nominated_node_that_is_refused_again_is_counted_once() -> None:
+    world = stage()
+    world.nodes("a", "b", cpu="2")
+    pod = merged(high(cpu="9").build(), {"status": {"nominatedNodeName": "a"}})
+    assert attempt(world, pod).message.startswith("0/2 nodes are available: 2 Insufficient cpu.")
+
+
+def test_pods_without_volumes_make_room_on_a_node_that_takes_so_many_volumes() -> None:
+    world = stage()
+    world.create(make_node("a").cpu("4"), csi_node("a", disk_example_com=1), storage_class())
+    world.create(volume("v"), bound_claim("c", "v"), low("l", "a", cpu="4"))
+    pod = merged(high().build(), {"spec": using("new", "c")["spec"]})
+    pod["spec"]["containers"] = high().build()["spec"]["containers"]
+    assert attempt(world, pod).nominated == "a"

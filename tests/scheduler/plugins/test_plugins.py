@@ -304,6 +304,18 @@ def test_a_node_wakes_the_pods_it_may_help(
     assert hint(plugin, Action.ADD, waiting, node_change(before, after)) is expected
 
 
+@pytest.mark.parametrize("plugin", ["NodeUnschedulable", "TaintToleration"])
+@pytest.mark.parametrize("own", [True, False])
+def test_only_its_own_tolerations_wake_a_pod(plugin: str, own: bool) -> None:
+    waiting = Bench().pod(make_pod("p").build())
+    uid = {"metadata": {"uid": waiting.uid if own else "another"}}
+    after = make_pod("p").tolerate("node.kubernetes.io/unschedulable")
+    old, new = (make_record(PODS, merged(each.build(), uid), 1) for each in (make_pod("p"), after))
+    change = Change(ChangeType.MODIFIED, new, old, Store())
+    expected = Hint.QUEUE if own else Hint.SKIP
+    assert hint(plugin, Action.UPDATE_POD_TOLERATION, waiting, change) is expected
+
+
 def actions(events: list[ClusterEvent]) -> list[Action]:
     return [event.action for event in events]
 

@@ -1,6 +1,6 @@
 """How victims are removed: those that run, those that wait, and what people read of it."""
 
-from kubescene.actors import Actor, Role
+from kubescene.actors import Actor
 from kubescene.api.kinds import POD
 from kubescene.client.interfaces import ObjectRef
 from kubescene.clock import MINUTE
@@ -56,7 +56,7 @@ def test_e_5_events_and_instruments_tell_of_victims_and_preemptor() -> None:
     cluster.settle()
     cluster.create(make_pod("new").cpu("1").priority_class("high"))
     cluster.settle()
-    client = cluster.client(Actor("test", Role.USER))
+    client = cluster.client(Actor("test"))
     new = client.get(ObjectRef(POD, "new", "default"))
     assert new["spec"]["nodeName"] == "a"
     assert seen.seen == [("low", "a", "default/new")]

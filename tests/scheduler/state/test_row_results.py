@@ -9,7 +9,8 @@ from kubescene.clock import Stream
 from kubescene.scheduler.state.nodes import NodeTable
 from kubescene.scheduler.state.pods import PodClasses, PodInfo
 from kubescene.scheduler.state.row_policy import POLICY
-from kubescene.scheduler.state.row_results import RowResults, Window
+from kubescene.scheduler.state.row_results import RowResults
+from kubescene.scheduler.state.row_types import Window
 from kubescene.testing.builders import make_node, make_pod
 
 NODES, PODS = GroupResource("", "nodes"), GroupResource("", "pods")

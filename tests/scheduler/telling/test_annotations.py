@@ -11,7 +11,7 @@ import pytest
 import kubescene
 from kubescene.api.validation.metadata import ANNOTATIONS_SIZE_LIMIT
 from kubescene.clock import SECOND
-from kubescene.cluster import Cluster, ClusterOptions
+from kubescene.cluster import ClusterOptions, ClusterWorld
 from kubescene.instruments.attempts import ExtenderRecord
 from kubescene.scenario import ScenarioBuilder
 from kubescene.scheduler import (
@@ -246,7 +246,7 @@ def test_texts_are_escaped_as_go_does() -> None:
 
 def test_a_served_world_annotates_and_comes_to_rest() -> None:
     options = ClusterOptions(events=True, scheduler=SchedulerOptions(annotations=True))
-    cluster = Cluster(options)
+    cluster = ClusterWorld(options)
     cluster.registry.track_fields = True
     cluster.create(make_node("n").cpu("1"))
     cluster.create(make_pod("a").cpu("2"))

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from kubescene.actors import Actor, Role
+from kubescene.actors import Actor
 from kubescene.api.kinds import POD
 from kubescene.client.interfaces import ObjectRef
 from kubescene.clock import MINUTE
@@ -191,7 +191,7 @@ def test_e_4_a_binding_is_refused(what: str) -> None:
     if what == "deleting":
         cluster.delete("pods", "p")
     with pytest.raises(ApiError, match="p"):
-        cluster.client(Actor("other", Role.USER)).bind(ObjectRef(POD, "p", "default"), "a")
+        cluster.client(Actor("other")).bind(ObjectRef(POD, "p", "default"), "a")
 
 
 def test_e_4_a_bound_pod_is_scheduled_and_nominated_nowhere() -> None:

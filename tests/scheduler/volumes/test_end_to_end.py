@@ -1,7 +1,6 @@
 """Whole worlds with volumes: scenarios, waits that end or do not, and copies in the middle."""
 
 import kubescene
-from kubescene.clock import MINUTE, SECOND
 from kubescene.cluster import Cluster, ClusterOptions, builtin_controllers
 from kubescene.testing.builders import make_node, make_pod, merged
 from kubescene.types import JsonObject
@@ -104,12 +103,12 @@ def test_a_world_that_is_copied_in_the_middle_of_a_wait_goes_on_twice() -> None:
     complete(fork)
     assert node_of(fork) == "n"
     assert node_of(cluster) == ""
-    cluster.advance(5 * MINUTE)
+    cluster.advance("5m")
     assert "PodScheduled" not in str(cluster.get("pods", "p")["status"].get("conditions"))
     second = cluster.fork()
     complete(cluster)
     assert node_of(cluster) == "n"
-    second.advance(5 * MINUTE + SECOND)
+    second.advance("5m1s")
     (condition,) = second.get("pods", "p")["status"]["conditions"]
     assert condition["message"] == (
         'running PreBind plugin "VolumeBinding": binding volumes: context deadline exceeded'

@@ -13,7 +13,6 @@ from kubescene.api.defaulting import (
     cluster,
     devices,
     extensions,
-    jobs,
     networking,
     pods,
     storage,
@@ -52,7 +51,6 @@ _FAMILIES = (
     cluster,
     devices,
     extensions,
-    jobs,
     networking,
     pods,
     storage,
@@ -64,7 +62,7 @@ _DEFAULTERS: dict[GroupVersionKind, Defaulter] = {
 }
 _OF_METADATA: dict[GroupVersionKind, Defaulter] = {
     gvk: default
-    for family in (cluster, jobs, pods, workloads)
+    for family in (cluster, pods, workloads)
     for gvk, default in family.OF_METADATA.items()
 }
 """A namespace is labelled with its name, a job as its pods are."""

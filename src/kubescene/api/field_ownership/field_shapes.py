@@ -1,6 +1,6 @@
 """What ownership of fields needs to know of a type: where it divides, and by what.
 
-A `Shape` is one place of a type. A ``LEAF`` is owned as a whole: scalars, atomic lists, atomic
+A `FieldShape` is one place of a type. A ``LEAF`` is owned as a whole: scalars, atomic lists, atomic
 maps. A ``MAP`` is owned by its members, be they the fields of a struct or the entries of a map.
 A ``LIST`` is owned by items known by keys, a ``SET`` by items known by value. ``FREE`` is what no
 schema describes: objects divide, everything else is a leaf.
@@ -13,7 +13,7 @@ from collections.abc import Callable
 from enum import IntEnum
 from functools import cache
 
-from kubescene.api.schemas.builtin_types import ApiType, FieldType, api_type
+from kubescene.api.schemas.builtin_types import ApiField, ApiType, api_type
 from kubescene.api.schemas.structural import Structural
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.types import JsonObject, JsonValue
@@ -31,7 +31,7 @@ _ITEMS_WITH_OPTIONAL_KEYS = frozenset(
 """Keys that may be absent: an item without one differs from an item with an empty one."""
 
 
-class Division(IntEnum):
+class FieldDivision(IntEnum):
     LEAF = 0
     MAP = 1
     LIST = 2
@@ -39,7 +39,7 @@ class Division(IntEnum):
     FREE = 4
 
 
-class Shape:
+class FieldShape:
     """One place.
 
     ``element`` is the shape of items, or of members that are not named fields. ``omits_empty`` is
@@ -50,10 +50,10 @@ class Shape:
 
     def __init__(
         self,
-        division: Division,
+        division: FieldDivision,
         *,
-        named: "Callable[[], dict[str, Shape]] | None" = None,
-        element: "Shape | None" = None,
+        named: "Callable[[], dict[str, FieldShape]] | None" = None,
+        element: "FieldShape | None" = None,
         keys: tuple[str, ...] = (),
         defaults: JsonObject | None = None,
         omits_empty: bool = False,
@@ -64,16 +64,16 @@ class Shape:
         self.keys = tuple(sorted(keys))
         self.defaults = defaults or {}
         self._named = named
-        self._fields: dict[str, Shape] | None = None
+        self._fields: dict[str, FieldShape] | None = None
 
     @property
-    def fields(self) -> "dict[str, Shape]":
+    def fields(self) -> "dict[str, FieldShape]":
         """The named fields of a struct; empty for maps."""
         if self._fields is None:
             self._fields = self._named() if self._named else {}
         return self._fields
 
-    def below(self, name: str) -> "Shape":
+    def below(self, name: str) -> "FieldShape":
         """The shape of a member; a leaf if the type does not know it."""
         return self.fields.get(name) or self.element or LEAF
 
@@ -81,9 +81,9 @@ class Shape:
         return self.element is not None or name in self.fields
 
 
-LEAF = Shape(Division.LEAF)
-ATOMIC = Shape(Division.LEAF, omits_empty=True)
-FREE = Shape(Division.FREE)
+LEAF = FieldShape(FieldDivision.LEAF)
+ATOMIC = FieldShape(FieldDivision.LEAF, omits_empty=True)
+FREE = FieldShape(FieldDivision.FREE)
 FREE.element = FREE
 
 
@@ -91,37 +91,37 @@ FREE.element = FREE
 
 
 @cache
-def kind_shape(gvk: GroupVersionKind) -> Shape | None:
+def kind_shape(gvk: GroupVersionKind) -> FieldShape | None:
     """The shape of a built-in kind; None if no schema describes it."""
     found = api_type(gvk)
     return None if found is None else _type_shape(found)
 
 
 @cache
-def _type_shape(described: ApiType) -> Shape:
+def _type_shape(described: ApiType) -> FieldShape:
     if described.is_atomic:
         return LEAF
-    return Shape(Division.MAP, named=lambda: _field_shapes(described))
+    return FieldShape(FieldDivision.MAP, named=lambda: _field_shapes(described))
 
 
-def _field_shapes(described: ApiType) -> dict[str, Shape]:
+def _field_shapes(described: ApiType) -> dict[str, FieldShape]:
     return {name: _field_shape(field) for name, field in described.fields.items()}
 
 
-def _field_shape(field: FieldType) -> Shape:
+def _field_shape(field: ApiField) -> FieldShape:
     if field.is_atomic:
         return LEAF if field.shape == "#" else ATOMIC
     return _spelled(field.shape, field)
 
 
-def _spelled(spelling: str, field: FieldType) -> Shape:
+def _spelled(spelling: str, field: ApiField) -> FieldShape:
     first, rest = spelling[0], spelling[1:]
     if first == "#" and field.element is not None:
         return _type_shape(field.element)
     if first == "{":
-        return Shape(Division.MAP, element=_spelled(rest, field), omits_empty=True)
+        return FieldShape(FieldDivision.MAP, element=_spelled(rest, field), omits_empty=True)
     if first == "[" and field.list_type == "set":
-        return Shape(Division.SET, element=LEAF, omits_empty=True)
+        return FieldShape(FieldDivision.SET, element=LEAF, omits_empty=True)
     if first == "[" and field.list_type == "map" and field.element is not None:
         keys, item = field.list_map_keys, field.element
         return _keyed(_type_shape(item), keys, _key_defaults(item, keys), omits_empty=True)
@@ -144,28 +144,28 @@ def _key_defaults(item: ApiType, keys: tuple[str, ...]) -> dict[str, JsonValue]:
 # -- custom kinds --------------------------------------------------------------------------
 
 
-def custom_shape(root: Structural) -> Shape:
+def custom_shape(root: Structural) -> FieldShape:
     """The shape of a custom kind."""
     if not root.properties and root.preserves:
-        return Shape(Division.MAP, named=_object_fields, element=FREE)
-    return Shape(
-        Division.MAP,
+        return FieldShape(FieldDivision.MAP, named=_object_fields, element=FREE)
+    return FieldShape(
+        FieldDivision.MAP,
         named=lambda: {**_properties(root), **_object_fields()},
         element=FREE if root.preserves else None,
     )
 
 
-def _object_fields() -> dict[str, Shape]:
+def _object_fields() -> dict[str, FieldShape]:
     metadata = kind_shape(GroupVersionKind("", "v1", "ConfigMap"))
     assert metadata is not None
     return {"apiVersion": LEAF, "kind": LEAF, "metadata": metadata.fields["metadata"]}
 
 
-def _properties(node: Structural) -> dict[str, Shape]:
+def _properties(node: Structural) -> dict[str, FieldShape]:
     return {name: _structural(child) for name, child in node.properties.items()}
 
 
-def _structural(node: Structural) -> Shape:
+def _structural(node: Structural) -> FieldShape:
     schema = node.schema
     if schema.get("x-kubernetes-int-or-string") or schema.get("x-kubernetes-map-type") == "atomic":
         return LEAF
@@ -176,23 +176,25 @@ def _structural(node: Structural) -> Shape:
     return FREE if node.preserves else LEAF
 
 
-def _structural_object(node: Structural) -> Shape:
+def _structural_object(node: Structural) -> FieldShape:
     element = _structural(node.additional) if node.additional is not None else None
     if element is None and (node.preserves or node.has_additional):
         element = FREE
     if node.embedded:
-        return Shape(
-            Division.MAP, named=lambda: {**_properties(node), **_object_fields()}, element=element
+        return FieldShape(
+            FieldDivision.MAP,
+            named=lambda: {**_properties(node), **_object_fields()},
+            element=element,
         )
-    return Shape(Division.MAP, named=lambda: _properties(node), element=element)
+    return FieldShape(FieldDivision.MAP, named=lambda: _properties(node), element=element)
 
 
-def _structural_list(node: Structural) -> Shape:
+def _structural_list(node: Structural) -> FieldShape:
     items = node.items
     if items is None:
         return LEAF
     if node.list_type == "set" and items.schema.get("type") not in ("object", "array"):
-        return Shape(Division.SET, element=LEAF)
+        return FieldShape(FieldDivision.SET, element=LEAF)
     if node.list_type == "map":
         known = items.properties
         defaults = {key: known[key].default for key in node.list_map_keys if key in known}
@@ -201,11 +203,13 @@ def _structural_list(node: Structural) -> Shape:
 
 
 def _keyed(
-    element: Shape,
+    element: FieldShape,
     keys: tuple[str, ...],
     defaults: dict[str, JsonValue],
     *,
     omits_empty: bool = False,
-) -> Shape:
+) -> FieldShape:
     given = {key: value for key, value in defaults.items() if value is not None}
-    return Shape(Division.LIST, element=element, keys=keys, defaults=given, omits_empty=omits_empty)
+    return FieldShape(
+        FieldDivision.LIST, element=element, keys=keys, defaults=given, omits_empty=omits_empty
+    )

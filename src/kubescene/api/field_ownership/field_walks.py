@@ -16,17 +16,17 @@ from kubescene.api.field_ownership.field_sets import (
     union,
     value_key,
 )
-from kubescene.api.field_ownership.field_shapes import Division, Shape
+from kubescene.api.field_ownership.field_shapes import FieldDivision, FieldShape
 from kubescene.types import JsonObject, JsonValue
 
-_LEAF, _MAP, _LIST, _SET, _FREE = Division
+_LEAF, _MAP, _LIST, _SET, _FREE = FieldDivision
 
 
 class NoKeyError(Exception):
     """A list item cannot be told from others: it has none of the keys, or is of the wrong type."""
 
 
-class Changes(Struct, frozen=True):
+class FieldChanges(Struct, frozen=True):
     """What became of an object; no field is in two of the sets."""
 
     removed: FieldSet
@@ -38,14 +38,14 @@ class Changes(Struct, frozen=True):
         return union(self.modified, self.added)
 
 
-def item_keys(items: list[Any], shape: Shape) -> list[str]:
+def item_keys(items: list[Any], shape: FieldShape) -> list[str]:
     """The key of each item of a list that divides."""
     if shape.division is _SET:
         return [_known_by_value(item) for item in items]
     return [_known_by_keys(item, shape) for item in items]
 
 
-def _known_by_keys(item: JsonValue, shape: Shape) -> str:
+def _known_by_keys(item: JsonValue, shape: FieldShape) -> str:
     if type(item) is not dict:
         kind = "a null element" if item is None else "non-map elements"
         raise NoKeyError(f"associative list with keys may not have {kind}")
@@ -70,7 +70,7 @@ def _known_by_value(item: JsonValue) -> str:
     return value_key(item)
 
 
-def without_empty(obj: JsonObject, shape: Shape) -> JsonObject:
+def without_empty(obj: JsonObject, shape: FieldShape) -> JsonObject:
     """A decoded object without lists and maps that encoding omits; itself if it has none.
 
     Part by part the same as in the input, so that equal parts are still quickly found equal.
@@ -98,7 +98,7 @@ def without_empty(obj: JsonObject, shape: Shape) -> JsonObject:
     return result
 
 
-def _value_without_empty(value: Any, shape: Shape) -> Any:
+def _value_without_empty(value: Any, shape: FieldShape) -> Any:
     if type(value) is dict:
         return without_empty(value, shape) if shape.fields else value
     element = shape.element
@@ -112,7 +112,7 @@ def _value_without_empty(value: Any, shape: Shape) -> Any:
 # -- what an object has --------------------------------------------------------------------
 
 
-def field_set(obj: JsonObject, shape: Shape) -> FieldSet:
+def field_set(obj: JsonObject, shape: FieldShape) -> FieldSet:
     """The fields that an object states: leaves, list items, entries of maps.
 
     Structs are not members, unless they are empty: who states ``spec.replicas`` does not own
@@ -126,7 +126,7 @@ def field_set(obj: JsonObject, shape: Shape) -> FieldSet:
     return result
 
 
-def _stated(value: JsonValue, shape: Shape, *, named: bool) -> FieldSet | None:
+def _stated(value: JsonValue, shape: FieldShape, *, named: bool) -> FieldSet | None:
     """The fields below a member and itself; None if neither is stated."""
     division = shape.division
     if division is _LEAF or value is None or value == {}:
@@ -142,7 +142,7 @@ def _stated(value: JsonValue, shape: Shape, *, named: bool) -> FieldSet | None:
     return below or None
 
 
-def _stated_items(items: list[Any], shape: Shape) -> FieldSet:
+def _stated_items(items: list[Any], shape: FieldShape) -> FieldSet:
     result: FieldSet = {}
     element = shape.element
     for key, item in zip(item_keys(items, shape), items, strict=True):
@@ -154,7 +154,7 @@ def _stated_items(items: list[Any], shape: Shape) -> FieldSet:
     return result
 
 
-def whole(value: JsonValue, shape: Shape) -> FieldSet:
+def whole(value: JsonValue, shape: FieldShape) -> FieldSet:
     """A value with all that is below it, every step a member: what came or went as a whole."""
     division = shape.division
     if not value or division is _LEAF:
@@ -166,7 +166,7 @@ def whole(value: JsonValue, shape: Shape) -> FieldSet:
     return LEAF
 
 
-def _whole_map(value: JsonObject, shape: Shape) -> FieldSet:
+def _whole_map(value: JsonObject, shape: FieldShape) -> FieldSet:
     result: FieldSet = {MEMBER: LEAF}
     fields, element = shape.fields, shape.element
     for name, member in value.items():
@@ -175,7 +175,7 @@ def _whole_map(value: JsonObject, shape: Shape) -> FieldSet:
     return result
 
 
-def _whole_list(items: list[Any], shape: Shape) -> FieldSet:
+def _whole_list(items: list[Any], shape: FieldShape) -> FieldSet:
     result: FieldSet = {MEMBER: LEAF}
     element = shape.element
     for key, item in zip(item_keys(items, shape), items, strict=True):
@@ -187,14 +187,16 @@ def _whole_list(items: list[Any], shape: Shape) -> FieldSet:
 # -- how two objects differ ----------------------------------------------------------------
 
 
-def compare(old: JsonObject, new: JsonObject, shape: Shape) -> Changes:
+def compare(old: JsonObject, new: JsonObject, shape: FieldShape) -> FieldChanges:
     """What it takes to come from ``old`` to ``new``."""
-    changes = Changes({}, {}, {})
+    changes = FieldChanges({}, {}, {})
     _compare_members(old, new, shape, changes)
     return changes
 
 
-def _compare_members(old: JsonObject, new: JsonObject, shape: Shape, changes: Changes) -> None:
+def _compare_members(
+    old: JsonObject, new: JsonObject, shape: FieldShape, changes: FieldChanges
+) -> None:
     for name, value in new.items():
         if name not in old:
             changes.added[f"f:{name}"] = whole(value, shape.below(name))
@@ -208,7 +210,7 @@ def _compare_members(old: JsonObject, new: JsonObject, shape: Shape, changes: Ch
 
 
 def _compare_value(
-    key: str, old: JsonValue, new: JsonValue, shape: Shape, changes: Changes
+    key: str, old: JsonValue, new: JsonValue, shape: FieldShape, changes: FieldChanges
 ) -> None:
     container = _container(shape)
     left: Any = old if type(old) is container else None
@@ -216,7 +218,7 @@ def _compare_value(
     if not left and not right:
         changes.modified[key] = LEAF
         return
-    inner = Changes({}, {}, {})
+    inner = FieldChanges({}, {}, {})
     if container is dict:
         _compare_members(left or {}, right or {}, shape, inner)
     else:
@@ -227,13 +229,13 @@ def _compare_value(
         changes.modified[key] = union({MEMBER: LEAF}, inner.modified)
 
 
-def _container(shape: Shape) -> type | None:
+def _container(shape: FieldShape) -> type | None:
     if shape.division in (_MAP, _FREE):
         return dict
     return list if shape.division in (_LIST, _SET) else None
 
 
-def _attach(key: str, inner: Changes, outer: Changes) -> None:
+def _attach(key: str, inner: FieldChanges, outer: FieldChanges) -> None:
     if inner.removed:
         outer.removed[key] = inner.removed
     if inner.modified:
@@ -242,7 +244,9 @@ def _attach(key: str, inner: Changes, outer: Changes) -> None:
         outer.added[key] = inner.added
 
 
-def _compare_items(old: list[Any], new: list[Any], shape: Shape, changes: Changes) -> None:
+def _compare_items(
+    old: list[Any], new: list[Any], shape: FieldShape, changes: FieldChanges
+) -> None:
     before, after = grouped(old, shape), grouped(new, shape)
     element = shape.element
     assert element is not None
@@ -263,12 +267,12 @@ def _compare_items(old: list[Any], new: list[Any], shape: Shape, changes: Change
             changes.removed[key] = _whole_item(items, element)
 
 
-def _whole_item(items: list[Any], element: Shape) -> FieldSet:
+def _whole_item(items: list[Any], element: FieldShape) -> FieldSet:
     """Items of the same key: several are owned together, as one leaf."""
     return LEAF if len(items) > 1 else whole(items[0], element)
 
 
-def grouped(items: list[Any], shape: Shape) -> dict[str, list[Any]]:
+def grouped(items: list[Any], shape: FieldShape) -> dict[str, list[Any]]:
     """Items by key, in order; duplicates, which some stored lists have, together."""
     groups: dict[str, list[Any]] = {}
     for key, item in zip(item_keys(items, shape), items, strict=True):

@@ -1,9 +1,9 @@
 """``metadata.managedFields``: who wrote which fields of an object, and how.
 
-Each `Entry` is one manager's set of fields in one API version. A manager that *updates* owns what
-its writes changed and takes it from everybody else; a manager that *applies* owns what its last
-configuration stated (`kubescene.api.patching.apply`). Entries know fields by their paths in a
-version, so an object is compared in each version that some entry has.
+Each `ManagedFieldsEntry` is one manager's set of fields in one API version. A manager that
+*updates* owns what its writes changed and takes it from everybody else; a manager that *applies*
+owns what its last configuration stated (`kubescene.api.patching.apply`). Entries know fields by
+their paths in a version, so an object is compared in each version that some entry has.
 """
 
 from collections.abc import Iterable
@@ -20,8 +20,8 @@ from kubescene.api.field_ownership.field_sets import (
     is_field_set,
     union,
 )
-from kubescene.api.field_ownership.field_shapes import Shape
-from kubescene.api.field_ownership.field_walks import Changes, compare
+from kubescene.api.field_ownership.field_shapes import FieldShape
+from kubescene.api.field_ownership.field_walks import FieldChanges, compare
 from kubescene.types import JsonObject, JsonValue
 
 APPLY, UPDATE = "Apply", "Update"
@@ -55,7 +55,7 @@ class ManagerId(Struct, frozen=True, order=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ManagedFieldsEntry:
     """One manager's fields. Updates that made no difference leave no time."""
 
     manager: str
@@ -85,19 +85,19 @@ class Entry:
         return entry
 
 
-Managers: TypeAlias = dict[ManagerId, Entry]
+Managers: TypeAlias = dict[ManagerId, ManagedFieldsEntry]
 
 
 class Versions(Protocol):
     """The versions of a kind, by ``apiVersion``. None stands for one that is served no more."""
 
-    def shape(self, api_version: str) -> Shape | None: ...
+    def shape(self, api_version: str) -> FieldShape | None: ...
 
     def convert(self, obj: JsonObject, api_version: str) -> JsonObject | None: ...
 
 
 @dataclass(frozen=True, slots=True)
-class Writer:
+class OwnedWrite:
     """One write as ownership sees it: who, in which version, through what, when."""
 
     manager: str
@@ -107,13 +107,15 @@ class Writer:
     reset: FieldSet = field(default_factory=dict)
     """Fields that the server ignores in such a write: nobody gets to own them by it."""
 
-    def entry(self, operation: str, fields: FieldSet) -> Entry:
+    def entry(self, operation: str, fields: FieldSet) -> ManagedFieldsEntry:
         """The entry of all that is stated, some of which nobody may own."""
         stated = excluding(fields, self.reset)
-        return Entry(self.manager, operation, self.api_version, stated, self.subresource, self.time)
+        return ManagedFieldsEntry(
+            self.manager, operation, self.api_version, stated, self.subresource, self.time
+        )
 
 
-def owned(entry: Entry) -> Entry:
+def owned(entry: ManagedFieldsEntry) -> ManagedFieldsEntry:
     """The entry without fields that are the system's."""
     return replace(entry, fields=difference(entry.fields, SYSTEM_OWNED))
 
@@ -141,7 +143,7 @@ def stored(entries: JsonValue) -> Managers:
     return managers
 
 
-def _entry(given: JsonValue) -> Entry | None:
+def _entry(given: JsonValue) -> ManagedFieldsEntry | None:
     if not isinstance(given, dict) or given.get("operation") not in (APPLY, UPDATE):
         return None
     if given.get("fieldsType") != "FieldsV1" or not given.get("apiVersion"):
@@ -149,8 +151,8 @@ def _entry(given: JsonValue) -> Entry | None:
     return _read(given) if is_field_set(given.get("fieldsV1") or {}) else None
 
 
-def _read(given: JsonObject) -> Entry:
-    return Entry(
+def _read(given: JsonObject) -> ManagedFieldsEntry:
+    return ManagedFieldsEntry(
         manager=given.get("manager") or "",
         operation=given["operation"],
         api_version=given["apiVersion"],
@@ -165,7 +167,7 @@ def encode(managers: Managers) -> list[JsonObject]:
     return [entry.to_dict() for entry in sorted(managers.values(), key=_wire_order)]
 
 
-def _wire_order(entry: Entry) -> tuple[str, ...]:
+def _wire_order(entry: ManagedFieldsEntry) -> tuple[str, ...]:
     return entry.operation, entry.time, entry.manager, entry.api_version, entry.subresource
 
 
@@ -220,7 +222,7 @@ def _untimed(obj: JsonObject) -> list[JsonObject]:
 
 
 def updated(
-    managers: Managers, old: JsonObject, new: JsonObject, writer: Writer, versions: Versions
+    managers: Managers, old: JsonObject, new: JsonObject, writer: OwnedWrite, versions: Versions
 ) -> Managers:
     """Who owns what after a write that is no apply.
 
@@ -249,21 +251,21 @@ class Comparisons:
     """Two states of an object, compared in the versions that are asked for."""
 
     def __init__(
-        self, old: JsonObject, new: JsonObject, writer: Writer, versions: Versions
+        self, old: JsonObject, new: JsonObject, writer: OwnedWrite, versions: Versions
     ) -> None:
         self._old = old
         self._new = new
         self._writer = writer
         self._versions = versions
-        self._known: dict[str, Changes | None] = {}
+        self._known: dict[str, FieldChanges | None] = {}
 
-    def of(self, api_version: str) -> Changes | None:
+    def of(self, api_version: str) -> FieldChanges | None:
         """What changed in terms of a version; None if the version is gone."""
         if api_version not in self._known:
             self._known[api_version] = self._compared(api_version)
         return self._known[api_version]
 
-    def _compared(self, api_version: str) -> Changes | None:
+    def _compared(self, api_version: str) -> FieldChanges | None:
         shape = self._versions.shape(api_version)
         old, new = (self._versions.convert(each, api_version) for each in (self._old, self._new))
         if shape is None or old is None or new is None:
@@ -272,7 +274,7 @@ class Comparisons:
         reset = self._writer.reset
         if not reset:
             return changes
-        return Changes(
+        return FieldChanges(
             excluding(changes.removed, reset),
             excluding(changes.modified, reset),
             excluding(changes.added, reset),
@@ -286,7 +288,7 @@ def _capped(managers: Managers) -> Managers:
     if excess <= 0:
         return managers
     result = dict(managers)
-    first: dict[str, Entry] = {}
+    first: dict[str, ManagedFieldsEntry] = {}
     for entry in sorted(updaters, key=lambda each: (each.time, each.id)):
         if excess == 0:
             break
@@ -294,14 +296,18 @@ def _capped(managers: Managers) -> Managers:
         if known is None:
             first[entry.api_version] = entry
             continue
-        bucket = Entry(OLD_UPDATES, UPDATE, entry.api_version, union(entry.fields, known.fields))
+        bucket = ManagedFieldsEntry(
+            OLD_UPDATES, UPDATE, entry.api_version, union(entry.fields, known.fields)
+        )
         _replace(result, (known, entry), replace(bucket, time=entry.time))
         first[entry.api_version] = result[bucket.id]
         excess -= 1
     return result
 
 
-def _replace(managers: Managers, gone: Iterable[Entry], entry: Entry) -> None:
+def _replace(
+    managers: Managers, gone: Iterable[ManagedFieldsEntry], entry: ManagedFieldsEntry
+) -> None:
     for each in gone:
         managers.pop(each.id, None)
     managers[entry.id] = entry

@@ -22,29 +22,29 @@ from kubescene.api.field_ownership.field_sets import (
     is_member,
     union,
 )
-from kubescene.api.field_ownership.field_shapes import Division, Shape
+from kubescene.api.field_ownership.field_shapes import FieldDivision, FieldShape
 from kubescene.api.field_ownership.field_walks import NoKeyError, compare, field_set, item_keys
 from kubescene.api.field_ownership.managed_fields import (
     APPLY,
     UPDATE,
     Comparisons,
-    Entry,
+    ManagedFieldsEntry,
     Managers,
+    OwnedWrite,
     Versions,
-    Writer,
     owned,
 )
 from kubescene.errors import Cause, ConflictError
 from kubescene.types import JsonObject, JsonValue
 
-_LEAF, _MAP, _LIST, _SET, _FREE = Division
+_LEAF, _MAP, _LIST, _SET, _FREE = FieldDivision
 
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
     """A field that the configuration would change and that is another manager's."""
 
-    entry: Entry
+    entry: ManagedFieldsEntry
     path: tuple[str, ...]
 
     @property
@@ -75,7 +75,7 @@ def apply(
     managers: Managers,
     live: JsonObject,
     config: JsonObject,
-    applier: Writer,
+    applier: OwnedWrite,
     versions: Versions,
     *,
     force: bool = False,
@@ -137,7 +137,7 @@ def _message(conflicts: Sequence[Conflict]) -> str:
     return f"Apply failed with {len(conflicts)} conflicts: " + "\n".join(lines)
 
 
-def _owner(entry: Entry) -> str:
+def _owner(entry: ManagedFieldsEntry) -> str:
     owner = f'"{entry.manager}"'
     if entry.subresource:
         owner += f' with subresource "{entry.subresource}"'
@@ -147,7 +147,7 @@ def _owner(entry: Entry) -> str:
 # -- merging -------------------------------------------------------------------------------
 
 
-def merged(live: JsonValue, config: JsonValue, shape: Shape) -> JsonValue:
+def merged(live: JsonValue, config: JsonValue, shape: FieldShape) -> JsonValue:
     """Both in one: what the configuration states is its own, everything else stays."""
     division = shape.division
     if not live or (config is not None and type(config) is not type(live)):
@@ -159,14 +159,14 @@ def merged(live: JsonValue, config: JsonValue, shape: Shape) -> JsonValue:
     return config
 
 
-def _merged_map(live: JsonObject, config: JsonObject, shape: Shape) -> JsonObject:
+def _merged_map(live: JsonObject, config: JsonObject, shape: FieldShape) -> JsonObject:
     result = dict(live)
     for name, value in config.items():
         result[name] = merged(live[name], value, shape.below(name)) if name in live else value
     return result
 
 
-def _merged_list(live: list[Any], config: list[Any], shape: Shape) -> list[Any]:
+def _merged_list(live: list[Any], config: list[Any], shape: FieldShape) -> list[Any]:
     element = shape.element
     assert element is not None
     left, right = item_keys(live, shape), item_keys(config, shape)
@@ -223,7 +223,11 @@ def _order(left: list[str], right: list[str]) -> list[tuple[str, int]]:
 
 
 def _pruned(
-    new: JsonObject, managers: Managers, last: Entry, own: Entry, versions: Versions
+    new: JsonObject,
+    managers: Managers,
+    last: ManagedFieldsEntry,
+    own: ManagedFieldsEntry,
+    versions: Versions,
 ) -> JsonObject:
     """The object without what the applier stated last and nobody owns now."""
     shape = versions.shape(last.api_version)
@@ -240,7 +244,7 @@ def _pruned(
     return new if result is None else result
 
 
-def _in(obj: JsonObject, entry: Entry, versions: Versions) -> JsonObject:
+def _in(obj: JsonObject, entry: ManagedFieldsEntry, versions: Versions) -> JsonObject:
     return versions.convert(obj, entry.api_version) or obj
 
 
@@ -265,11 +269,11 @@ def _with_owned(
     return without(full, difference(_all_fields(full, shape), stay), shape) or {}
 
 
-def _all_fields(obj: JsonObject, shape: Shape) -> FieldSet:
+def _all_fields(obj: JsonObject, shape: FieldShape) -> FieldSet:
     return with_structs(field_set(obj, shape), shape)
 
 
-def with_structs(fields: FieldSet, shape: Shape) -> FieldSet:
+def with_structs(fields: FieldSet, shape: FieldShape) -> FieldSet:
     """The set with every struct of which it has a field."""
     result: FieldSet = {}
     for key, below in fields.items():
@@ -282,11 +286,11 @@ def with_structs(fields: FieldSet, shape: Shape) -> FieldSet:
     return result
 
 
-def _shape_at(key: str, shape: Shape) -> Shape:
+def _shape_at(key: str, shape: FieldShape) -> FieldShape:
     return shape.below(key[2:]) if key.startswith("f:") else shape.element or shape
 
 
-def without(value: Any, gone: FieldSet, shape: Shape) -> Any:
+def without(value: Any, gone: FieldSet, shape: FieldShape) -> Any:
     """The value without the places of a set; None if nothing of it remains."""
     if not value or shape.division is _LEAF:
         return None if isinstance(value, dict | list) else value
@@ -309,19 +313,19 @@ def _is_gone(fate: FieldSet | None) -> bool:
     return fate is not None and is_member(fate)
 
 
-def _kept(value: JsonValue, gone: FieldSet | None, shape: Shape) -> JsonValue:
+def _kept(value: JsonValue, gone: FieldSet | None, shape: FieldShape) -> JsonValue:
     return value if gone is None else without(value, gone, shape)
 
 
 # -- configurations ------------------------------------------------------------------------
 
 
-def complaints(config: JsonObject, shape: Shape) -> list[str]:
+def complaints(config: JsonObject, shape: FieldShape) -> list[str]:
     """Why an object cannot be applied: unknown fields, wrong types, items without keys."""
     return _complaints(config, shape, "")
 
 
-def _complaints(value: JsonValue, shape: Shape, path: str) -> list[str]:
+def _complaints(value: JsonValue, shape: FieldShape, path: str) -> list[str]:
     division = shape.division
     if value is None or division is _LEAF or division is _FREE:
         return []
@@ -334,7 +338,7 @@ def _complaints(value: JsonValue, shape: Shape, path: str) -> list[str]:
     return _item_complaints(value, shape, path)
 
 
-def _member_complaints(value: JsonObject, shape: Shape, path: str) -> list[str]:
+def _member_complaints(value: JsonObject, shape: FieldShape, path: str) -> list[str]:
     found: list[str] = []
     for name, member in value.items():
         if not shape.knows(name):
@@ -343,7 +347,7 @@ def _member_complaints(value: JsonObject, shape: Shape, path: str) -> list[str]:
     return found
 
 
-def _item_complaints(items: list[Any], shape: Shape, path: str) -> list[str]:
+def _item_complaints(items: list[Any], shape: FieldShape, path: str) -> list[str]:
     found: list[str] = []
     seen: set[str] = set()
     element = shape.element
@@ -376,7 +380,7 @@ def _printed(value: JsonValue) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def last_applied_fields(live: JsonObject, last: JsonObject, shape: Shape) -> FieldSet:
+def last_applied_fields(live: JsonObject, last: JsonObject, shape: FieldShape) -> FieldSet:
     """Fields of a client-side configuration whose value the object still has."""
     changes = compare(last, live, shape)
     stated = difference(field_set(last, shape), changes.written)

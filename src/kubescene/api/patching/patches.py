@@ -171,7 +171,7 @@ def _merge_value(current: JsonValue, value: JsonValue) -> JsonValue:
 # JSON patch
 
 
-class _Step(NamedTuple):
+class _PointerStep(NamedTuple):
     kind: str
     path: str | None
     source: str | None
@@ -212,7 +212,7 @@ class _Draft:
                 shared += each.values() if isinstance(each, dict) else each
 
 
-class _Place(NamedTuple):
+class _Location(NamedTuple):
     """A location in a document: the containers on the way, and a key in the last of them."""
 
     trail: Sequence[tuple[Container, Any]]
@@ -228,7 +228,7 @@ class _Place(NamedTuple):
         return container
 
 
-def _decode(operations: JsonValue) -> list[_Step]:
+def _decode(operations: JsonValue) -> list[_PointerStep]:
     if not isinstance(operations, list):
         raise BadRequestError(_wrong_type(operations, "value of type jsonpatch.Patch"))
     check_depth(operations)
@@ -243,13 +243,13 @@ def _decode(operations: JsonValue) -> list[_Step]:
     return list(map(_decode_step, operations))
 
 
-def _decode_step(operation: JsonObject) -> _Step:
+def _decode_step(operation: JsonObject) -> _PointerStep:
     for field in ("op", "path", "from"):
         if not isinstance(value := operation.get(field), str | None):
             where = f"struct field jsonPatchOp.{field} of type string"
             raise BadRequestError(f"error decoding patch: {_wrong_type(value, where)}")
     kind = operation.get("op")
-    return _Step(
+    return _PointerStep(
         kind="unknown" if kind is None else kind,
         path=operation.get("path"),
         source=operation.get("from"),
@@ -257,7 +257,7 @@ def _decode_step(operation: JsonObject) -> _Step:
     )
 
 
-def _add(document: JsonValue, step: _Step, draft: _Draft) -> JsonValue:
+def _add(document: JsonValue, step: _PointerStep, draft: _Draft) -> JsonValue:
     path = _required(step.path, "add operation failed to decode path: missing value")
     lost = f'add operation does not apply: doc is missing path: "{path}": missing value'
     place = _locate(document, path, lost)
@@ -265,7 +265,7 @@ def _add(document: JsonValue, step: _Step, draft: _Draft) -> JsonValue:
     return place.rebuild(added, draft)
 
 
-def _remove(document: JsonValue, step: _Step, draft: _Draft) -> JsonValue:
+def _remove(document: JsonValue, step: _PointerStep, draft: _Draft) -> JsonValue:
     path = _required(step.path, "remove operation failed to decode path: missing value")
     lost = f'remove operation does not apply: doc is missing path: "{path}": missing value'
     place = _locate(document, path, lost)
@@ -273,7 +273,7 @@ def _remove(document: JsonValue, step: _Step, draft: _Draft) -> JsonValue:
     return place.rebuild(removed, draft)
 
 
-def _replace(document: JsonValue, step: _Step, draft: _Draft) -> JsonValue:
+def _replace(document: JsonValue, step: _PointerStep, draft: _Draft) -> JsonValue:
     missing = "replace operation failed to decode path: operation missing path field: missing value"
     path = _required(step.path, missing)
     if path == "":
@@ -288,7 +288,7 @@ def _replace(document: JsonValue, step: _Step, draft: _Draft) -> JsonValue:
     return place.rebuild(copy, draft)
 
 
-def _move(document: JsonValue, step: _Step, draft: _Draft) -> JsonValue:
+def _move(document: JsonValue, step: _PointerStep, draft: _Draft) -> JsonValue:
     missing = "move operation failed to decode from: operation, missing from field: missing value"
     source = _required(step.source, missing)
     lost = f"move operation does not apply: doc is missing from path: {source}: missing value"
@@ -304,7 +304,7 @@ def _move(document: JsonValue, step: _Step, draft: _Draft) -> JsonValue:
     return place.rebuild(added, draft)
 
 
-def _copy(document: JsonValue, step: _Step, draft: _Draft) -> JsonValue:
+def _copy(document: JsonValue, step: _PointerStep, draft: _Draft) -> JsonValue:
     missing = "copy operation failed to decode from: operation, missing from field: missing value"
     source = _required(step.source, missing)
     lost = f"copy operation does not apply: doc is missing from path: {source}: missing value"
@@ -317,7 +317,7 @@ def _copy(document: JsonValue, step: _Step, draft: _Draft) -> JsonValue:
     return place.rebuild(added, draft)
 
 
-def _test(document: JsonValue, step: _Step, draft: _Draft) -> JsonValue:
+def _test(document: JsonValue, step: _PointerStep, draft: _Draft) -> JsonValue:
     missing = "test operation failed to decode path: operation missing path field: missing value"
     path = _required(step.path, missing)
     if path == "":
@@ -330,11 +330,11 @@ def _test(document: JsonValue, step: _Step, draft: _Draft) -> JsonValue:
     return document
 
 
-def _unexpected(document: JsonValue, step: _Step, draft: _Draft) -> JsonValue:
+def _unexpected(document: JsonValue, step: _PointerStep, draft: _Draft) -> JsonValue:
     raise InvalidError(f"Unexpected kind: {step.kind}")
 
 
-_OPERATIONS: dict[str, Callable[[JsonValue, _Step, _Draft], JsonValue]] = {
+_OPERATIONS: dict[str, Callable[[JsonValue, _PointerStep, _Draft], JsonValue]] = {
     "add": _add,
     "remove": _remove,
     "replace": _replace,
@@ -356,7 +356,7 @@ def _whole(value: JsonValue) -> JsonValue:
     return value
 
 
-def _locate(document: JsonValue, path: str, lost: str) -> _Place:
+def _locate(document: JsonValue, path: str, lost: str) -> _Location:
     head, *tokens = path.split("/")
     if head or not tokens or not isinstance(document, dict | list):
         raise InvalidError(lost)
@@ -373,7 +373,7 @@ def _locate(document: JsonValue, path: str, lost: str) -> _Place:
             raise InvalidError(lost)
         trail.append((here, key))
         here = child
-    return _Place(trail, here, tokens[-1])
+    return _Location(trail, here, tokens[-1])
 
 
 def _position(container: Container, key: str, *, room: int = 0) -> Any:
@@ -389,7 +389,7 @@ def _position(container: Container, key: str, *, room: int = 0) -> Any:
     return index + size if index < 0 else index
 
 
-def _got(place: _Place, where: str) -> JsonValue:
+def _got(place: _Location, where: str) -> JsonValue:
     try:
         key = _position(place.container, place.key)
     except ValueError as error:
@@ -397,7 +397,7 @@ def _got(place: _Place, where: str) -> JsonValue:
     return place.container.get(key) if isinstance(place.container, dict) else place.container[key]
 
 
-def _added(place: _Place, value: JsonValue, draft: _Draft, where: str) -> Container:
+def _added(place: _Location, value: JsonValue, draft: _Draft, where: str) -> Container:
     copy: Container = draft.own(place.container)
     if isinstance(copy, dict):
         copy[place.key] = value
@@ -413,7 +413,7 @@ def _added(place: _Place, value: JsonValue, draft: _Draft, where: str) -> Contai
     return copy
 
 
-def _removed(place: _Place, draft: _Draft, where: str) -> Container:
+def _removed(place: _Location, draft: _Draft, where: str) -> Container:
     copy: Container = draft.own(place.container)
     try:
         del copy[_position(place.container, place.key)]

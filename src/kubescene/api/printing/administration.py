@@ -6,7 +6,7 @@ from kubescene.api.printing.tables import (
     NONE,
     UNSET,
     Cells,
-    Column,
+    PrinterColumn,
     Row,
     TableColumns,
     age,
@@ -20,7 +20,7 @@ from kubescene.api.printing.tables import (
     text,
     wide,
 )
-from kubescene.clock.durations import SECOND
+from kubescene.durations import SECOND
 from kubescene.types import JsonObject, Nanoseconds
 
 _SHOWN = 3
@@ -194,7 +194,7 @@ def _availability(service: JsonObject) -> str:
     return f"{status} ({reason})" if status != "True" and reason else str(status)
 
 
-def _role_binding_columns(kind: str) -> tuple[Column, ...]:
+def _role_binding_columns(kind: str) -> tuple[PrinterColumn, ...]:
     return (
         NAME,
         text("Role", f"@rbac.v1.{kind[0].upper()}{kind[1:]}.roleRef"),
@@ -205,7 +205,7 @@ def _role_binding_columns(kind: str) -> tuple[Column, ...]:
     )
 
 
-def _policy_columns(rules: str, description: str) -> tuple[Column, ...]:
+def _policy_columns(rules: str, description: str) -> tuple[PrinterColumn, ...]:
     kind = "ParamKind specifies the kind of resources used to parameterize this policy"
     return (NAME, integer(rules, description), text("ParamKind", kind), AGE)
 
@@ -333,7 +333,7 @@ STORAGE_VERSION = TableColumns(
 )
 MIGRATION = TableColumns(
     (
-        Column("Name", "@meta.v1.ObjectMeta.name"),
+        PrinterColumn("Name", "@meta.v1.ObjectMeta.name"),
         text("Resource", "GroupResource to migrate"),
         text("Status", "Status of the migration"),
     ),

@@ -9,7 +9,7 @@ from kubescene.api.printing.tables import (
     UNKNOWN,
     UNSET,
     Cells,
-    Column,
+    PrinterColumn,
     TableColumns,
     age,
     amount,
@@ -122,7 +122,7 @@ AUTOSCALER = TableColumns(
 )
 SCALE = TableColumns(
     (
-        Column("Name", "@meta.v1.ObjectMeta.name"),
+        PrinterColumn("Name", "@meta.v1.ObjectMeta.name"),
         integer("Desired", "@autoscaling.v1.ScaleSpec.replicas"),
         integer("Available", "@autoscaling.v1.ScaleStatus.replicas"),
         AGE,

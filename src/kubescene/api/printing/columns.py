@@ -28,7 +28,7 @@ from kubescene.api.printing.tables import (
     NAME_AND_AGE,
     NAME_AND_CREATION,
     Cells,
-    Column,
+    PrinterColumn,
     TableColumns,
     name_of,
     since,
@@ -149,7 +149,7 @@ def crd_columns(additional: Sequence[JsonObject] | None) -> TableColumns:
 
     A column whose path cannot be understood ends the list, as in kube-apiserver.
     """
-    columns: list[Column] = [NAME]
+    columns: list[PrinterColumn] = [NAME]
     cells: list[Callable[[JsonObject, Nanoseconds], JsonValue]] = []
     for definition in additional or _DEFAULT_CRD_COLUMNS:
         try:
@@ -168,9 +168,9 @@ def _of_built_in(resource: GroupResource) -> TableColumns:
     return _BUILT_IN.get(resource.group, {}).get(resource.resource, NAME_AND_CREATION)
 
 
-def _crd_column(definition: JsonObject) -> Column:
+def _crd_column(definition: JsonObject) -> PrinterColumn:
     path = definition["jsonPath"]
-    return Column(
+    return PrinterColumn(
         name=definition["name"],
         description=definition.get("description")
         or f"Custom resource definition column (in JSONPath format): {path}",
@@ -248,7 +248,7 @@ _CONVERSIONS: dict[str, Callable[[JsonValue, Nanoseconds], JsonValue]] = {
 __all__ = [
     "SCALE_COLUMNS",
     "Cells",
-    "Column",
+    "PrinterColumn",
     "TableColumns",
     "crd_columns",
     "table_columns",

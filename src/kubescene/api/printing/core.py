@@ -6,7 +6,7 @@ from kubescene.api.printing.tables import (
     NONE,
     UNKNOWN,
     Cells,
-    Column,
+    PrinterColumn,
     TableColumns,
     age,
     amount,
@@ -178,7 +178,7 @@ EVENT = TableColumns(
         text("Message", "@core.v1.Event.message"),
         wide("First Seen", "@core.v1.Event.firstTimestamp"),
         wide("Count", "@core.v1.Event.count"),
-        Column("Name", "@meta.v1.ObjectMeta.name", format="name", priority=1),
+        PrinterColumn("Name", "@meta.v1.ObjectMeta.name", format="name", priority=1),
     ),
     event_row,
 )

@@ -66,7 +66,7 @@ class Restarts:
 
 
 @dataclass(slots=True)
-class PodState:
+class PodSummary:
     """What the READY, STATUS and RESTARTS columns tell."""
 
     reason: str
@@ -74,10 +74,10 @@ class PodState:
     restarts: Restarts
 
 
-def pod_state(pod: JsonObject) -> PodState:
+def pod_state(pod: JsonObject) -> PodSummary:
     """Init containers speak first; once they are done, the last container with news does."""
     all_restarts, sidecar_restarts = Restarts(), Restarts()
-    state = PodState(_scheduling_reason(pod), 0, all_restarts)
+    state = PodSummary(_scheduling_reason(pod), 0, all_restarts)
     init_reason = _follow_init_containers(pod, state, sidecar_restarts)
     state.reason = init_reason or state.reason
     if not init_reason or is_true(pod, "Initialized"):
@@ -94,7 +94,7 @@ def _scheduling_reason(pod: JsonObject) -> str:
     return str(dig(pod, "status.reason") or dig(pod, "status.phase", ""))
 
 
-def _follow_init_containers(pod: JsonObject, state: PodState, sidecar_restarts: Restarts) -> str:
+def _follow_init_containers(pod: JsonObject, state: PodSummary, sidecar_restarts: Restarts) -> str:
     """Why initialization is not over; empty if it is."""
     sidecars = _sidecars(pod)
     total = len(dig(pod, "spec.initContainers", ()))
@@ -121,7 +121,7 @@ def _init_reason(status: JsonObject, progress: str) -> str:
     return f"Init:{waiting}" if waiting not in ("", "PodInitializing") else f"Init:{progress}"
 
 
-def _follow_containers(pod: JsonObject, state: PodState) -> None:
+def _follow_containers(pod: JsonObject, state: PodSummary) -> None:
     is_running, failure = False, ""
     for status in reversed(dig(pod, "status.containerStatuses", ())):
         state.restarts.add(status)

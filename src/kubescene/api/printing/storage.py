@@ -6,7 +6,7 @@ from kubescene.api.printing.tables import (
     NONE,
     UNSET,
     Cells,
-    Column,
+    PrinterColumn,
     TableColumns,
     age,
     amount,
@@ -174,7 +174,7 @@ ATTRIBUTES_CLASS = TableColumns(
 ATTACHMENT = TableColumns(
     (
         NAME,
-        Column("Attacher", "@storage.v1.VolumeAttachmentSpec.attacher", format="name"),
+        PrinterColumn("Attacher", "@storage.v1.VolumeAttachmentSpec.attacher", format="name"),
         text("PV", "@storage.v1.VolumeAttachmentSource.persistentVolumeName"),
         text("Node", "@storage.v1.VolumeAttachmentSpec.nodeName"),
         boolean("Attached", "@storage.v1.VolumeAttachmentStatus.attached"),

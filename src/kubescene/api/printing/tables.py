@@ -9,8 +9,8 @@ from kubescene.api import quantity
 from kubescene.api.schemas.builtin_types import definition
 from kubescene.api.selectors.label_selectors import from_label_selector
 from kubescene.api.selectors.requirements import SelectorError
-from kubescene.clock.durations import SECOND
 from kubescene.clock.timestamps import parse_time
+from kubescene.durations import SECOND
 from kubescene.types import JsonObject, JsonValue, Nanoseconds
 
 NONE = "<none>"
@@ -25,7 +25,7 @@ _BUILT_IN = "io.k8s.api."
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class PrinterColumn:
     """One column. A description such as ``@core.v1.PodSpec.nodeName`` is that of the field."""
 
     name: str
@@ -49,7 +49,7 @@ class Column:
 class TableColumns:
     """Columns of one kind, and how to fill them."""
 
-    columns: tuple[Column, ...]
+    columns: tuple[PrinterColumn, ...]
     row: Row
     """All cells of an object, in the order of the columns; objects are read, never changed."""
     conditions: Callable[[JsonObject], list[JsonObject]] = lambda _: []
@@ -61,26 +61,26 @@ class TableColumns:
         return [column.to_dict() for column in self.columns]
 
 
-def text(name: str, description: str = "") -> Column:
-    return Column(name, description)
+def text(name: str, description: str = "") -> PrinterColumn:
+    return PrinterColumn(name, description)
 
 
-def integer(name: str, description: str = "") -> Column:
-    return Column(name, description, "integer")
+def integer(name: str, description: str = "") -> PrinterColumn:
+    return PrinterColumn(name, description, "integer")
 
 
-def boolean(name: str, description: str = "") -> Column:
-    return Column(name, description, "boolean")
+def boolean(name: str, description: str = "") -> PrinterColumn:
+    return PrinterColumn(name, description, "boolean")
 
 
-def wide(name: str, description: str = "") -> Column:
+def wide(name: str, description: str = "") -> PrinterColumn:
     """A column that only ``-o wide`` shows."""
-    return Column(name, description, priority=1)
+    return PrinterColumn(name, description, priority=1)
 
 
-NAME = Column("Name", "@meta.v1.ObjectMeta.name", format="name")
-AGE = Column("Age", "@meta.v1.ObjectMeta.creationTimestamp")
-CREATED_AT = Column("Created At", "@meta.v1.ObjectMeta.creationTimestamp", "date")
+NAME = PrinterColumn("Name", "@meta.v1.ObjectMeta.name", format="name")
+AGE = PrinterColumn("Age", "@meta.v1.ObjectMeta.creationTimestamp")
+CREATED_AT = PrinterColumn("Created At", "@meta.v1.ObjectMeta.creationTimestamp", "date")
 CONTAINERS = wide("Containers", "Names of each container in the template.")
 IMAGES = wide("Images", "Images referenced by each container in the template.")
 

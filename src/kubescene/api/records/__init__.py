@@ -2,8 +2,8 @@
 
 `Record` is the face: an encoded object and the few fields that everybody asks for. How it is
 encoded (`parts`) is known here, in the store and in the shortcuts of the registry, and nowhere
-else; `changes` are what a world is told of, `traits` what is seen of a change at a glance,
-`templates` promise that many writes have one body.
+else; `keys` is what others may ask of it. `changes` are what a world is told of, `traits` what is
+seen of a change at a glance, `templates` promise that many writes have one body.
 """
 
 from kubescene.api.records.parts import Composite

@@ -21,7 +21,7 @@ ADDED, MODIFIED, DELETED = ChangeType
 """Names of their own: looking one up in its class takes ten times as long."""
 
 
-class Decoder(Protocol):
+class RecordDecoder(Protocol):
     """Decodes records, and perhaps remembers the newest of them."""
 
     def decoded(self, record: Record) -> JsonObject:
@@ -35,7 +35,7 @@ class Change(Struct, frozen=True, eq=False):
     type: ChangeType
     record: Record
     previous: Record | None
-    _decoder: Decoder
+    _decoder: RecordDecoder
 
     @property
     def revision(self) -> int:
@@ -54,7 +54,7 @@ class Change(Struct, frozen=True, eq=False):
             return unshared_size(previous.payload, None)
         return unshared_size(previous.payload, self.record.payload)
 
-    def read_by(self, decoder: Decoder) -> "Change":
+    def read_by(self, decoder: RecordDecoder) -> "Change":
         """The same change for somebody with a decoder of their own."""
         return Change(self.type, self.record, self.previous, decoder)
 

@@ -147,11 +147,12 @@ def metadata_part(payload: Payload) -> Part | None:
 
 
 def spec_part(payload: Payload) -> bytes | None:
-    """The part that holds the spec, of a pod up to its node; None if it is not shared."""
-    if not isinstance(payload, Sections):
-        return None
-    part = payload.members[0]
-    return part if part.startswith(_SPEC) and len(part) <= LONGEST_SHARED else None
+    """The part that holds the spec, of a pod up to its node."""
+    if isinstance(payload, Sections):
+        for part in payload.members:
+            if part.startswith(_SPEC):
+                return part
+    return None
 
 
 def pod_members(payload: Payload) -> PodMembers | None:

@@ -23,6 +23,7 @@ from kubescene.api.records.parts import (
     generation_part,
     joined,
     metadata_part,
+    spec_part,
 )
 from kubescene.api.scheme import GroupResource, GroupVersionKind
 from kubescene.api.text.encoding import encode
@@ -90,6 +91,17 @@ class Record(msgspec.Struct, frozen=True, gc=False):
         """Of a pod the same for equal statuses; `status_of_key` reads it."""
         payload = self.payload
         return payload.members[2] if type(payload) is PodSections else None
+
+    @property
+    def spec_key(self) -> bytes | None:
+        """The same for equal specs, of pods but for the node; None if nobody can tell cheaply."""
+        return spec_part(self.payload)
+
+    @property
+    def generation(self) -> int | None:
+        """That of metadata, 0 if there is none; None if it is not known without decoding."""
+        payload = self.payload
+        return int(generation_part(payload) or 0) if isinstance(payload, Sections) else None
 
     @property
     def gvk(self) -> GroupVersionKind | None:

@@ -37,19 +37,13 @@ def definition(name: str) -> JsonObject:
     return _definitions()[name]
 
 
-def definition_of(gvk: GroupVersionKind) -> tuple[str, JsonObject] | None:
-    """Name and definition of a built-in kind; None for kinds that no schema describes."""
-    found = api_type(gvk)
-    return None if found is None else (found.name, definition(found.name))
-
-
 def resolve(schema: JsonObject) -> JsonObject:
     """The definition behind a ``$ref`` or a single ``allOf``; the schema itself if it has none."""
     reference = schema.get("$ref") or schema.get("allOf", [{}])[0].get("$ref")
     return definition(reference.removeprefix(REF_PREFIX)) if reference else schema
 
 
-class FieldType(Struct, frozen=True):
+class ApiField(Struct, frozen=True):
     """What one field of a type holds.
 
     ``shape`` spells it: ``[`` a list of, ``{`` a map of, then ``#`` an object of type ``element``
@@ -103,7 +97,7 @@ class ApiType:
         return self._position in self._tables.atomic
 
     @cached_property
-    def fields(self) -> dict[str, FieldType]:
+    def fields(self) -> dict[str, ApiField]:
         """All fields of the type by JSON name."""
         rows = self._tables.fields[self._position]
         return {name: self._tables.field_type(row) for name, row in rows.items()}
@@ -138,10 +132,10 @@ class FieldTables:
             found = self._types[position] = ApiType(self, position)
         return found
 
-    def field_type(self, row: str | list[Any]) -> FieldType:
+    def field_type(self, row: str | list[Any]) -> ApiField:
         spelled, notes = (row, {}) if isinstance(row, str) else row
         shape, mark, position = spelled.partition("#")
-        return FieldType(
+        return ApiField(
             shape=shape + mark,
             element=self.type_at(int(position)) if position else None,
             strategies=tuple(filter(None, notes.get("patchStrategy", "").split(","))),
@@ -153,16 +147,8 @@ class FieldTables:
         )
 
 
-class MergeTypes:
-    """Where a strategic merge patch of a kind starts."""
-
-    def root(self, gvk: GroupVersionKind) -> ApiType | None:
-        """The type of a built-in kind; None for others, which have no strategic merge."""
-        return api_type(gvk)
-
-
 def api_type(gvk: GroupVersionKind) -> ApiType | None:
-    """The type of a built-in kind; None if no schema describes it."""
+    """The type of a built-in kind; None for others, which have no strategic merge."""
     tables = _field_tables()
     position = tables.kinds.get("/".join(gvk))
     return None if position is None else tables.type_at(position)

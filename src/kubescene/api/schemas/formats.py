@@ -66,7 +66,6 @@ _CREDIT_CARD = re.compile(
 _MAX_SHORT_NAME = 63
 _MAX_LONG_NAME = 253
 _ISBN10_DIGITS = 10
-_ISBN13_DIGITS = 13
 
 
 def _is_date(text: str) -> bool:

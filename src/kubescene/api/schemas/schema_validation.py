@@ -1,6 +1,6 @@
 """Values against the OpenAPI schema of a CustomResourceDefinition, in kube-apiserver's words.
 
-Every keyword adds its complaint to a `Findings`, which also counts what fitted: when none of
+Every keyword adds its complaint to a `Complaints`, which also counts what fitted: when none of
 several alternatives (anyOf, oneOf) fits, the complaints of the one that fits best are shown. On an
 update, complaints about a part that did not change are dropped, so that a stricter schema does
 not lock old objects (ratcheting).
@@ -37,7 +37,7 @@ class Finding(Struct, frozen=True):
     detail: str
 
 
-class Findings:
+class Complaints:
     """Complaints in order, each text once, and how many checks were made."""
 
     __slots__ = ("found", "matches")
@@ -57,7 +57,7 @@ class Findings:
         shown = text if detail is None else detail
         self.found.setdefault(text, Finding(kind, path, value, text, shown))
 
-    def merge(self, other: "Findings") -> None:
+    def merge(self, other: "Complaints") -> None:
         for text, finding in other.found.items():
             self.found.setdefault(text, finding)
         self.matches += other.matches
@@ -77,8 +77,8 @@ def _field_error(finding: Finding, below: str) -> FieldError:
     return FieldError(finding.type, ".".join(steps) or _NOWHERE, finding.value, finding.detail)
 
 
-def _validate(value: JsonValue, schema: JsonObject, path: str, old: JsonValue) -> Findings:
-    findings = Findings()
+def _validate(value: JsonValue, schema: JsonObject, path: str, old: JsonValue) -> Complaints:
+    findings = Complaints()
     for check in _CHECKS if value is not None else _NULL_CHECKS:
         check(value, schema, path, old, findings)
         findings.matches += 1
@@ -117,7 +117,7 @@ def _format(schema: JsonObject) -> str:
 
 
 def _check_type(
-    value: JsonValue, schema: JsonObject, path: str, old: JsonValue, findings: Findings
+    value: JsonValue, schema: JsonObject, path: str, old: JsonValue, findings: Complaints
 ) -> None:
     del old
     types, wanted = _types(schema), _format(schema)
@@ -138,7 +138,7 @@ def _check_type(
         _wrong_type(path, ",".join(types), kind, findings)
 
 
-def _wrong_type(path: str, wanted: str, given: str, findings: Findings) -> None:
+def _wrong_type(path: str, wanted: str, given: str, findings: Complaints) -> None:
     text = f"{path} in body must be of type {wanted}: {quote(given)}"
     findings.add(ErrorType.TYPE_INVALID, path, given, text)
 
@@ -147,7 +147,7 @@ def _wrong_type(path: str, wanted: str, given: str, findings: Findings) -> None:
 
 
 def _check_alternatives(
-    value: JsonValue, schema: JsonObject, path: str, old: JsonValue, findings: Findings
+    value: JsonValue, schema: JsonObject, path: str, old: JsonValue, findings: Complaints
 ) -> None:
     if any_of := schema.get("anyOf"):
         _check_any(_attempts(value, any_of, path, old), path, findings)
@@ -162,12 +162,12 @@ def _check_alternatives(
 
 def _attempts(
     value: JsonValue, schemas: list[JsonObject], path: str, old: JsonValue
-) -> Iterator[Findings]:
+) -> Iterator[Complaints]:
     return (_validate(value, schema, path, old) for schema in schemas)
 
 
-def _check_any(attempts: Iterator[Findings], path: str, findings: Findings) -> None:
-    best: Findings | None = None
+def _check_any(attempts: Iterator[Complaints], path: str, findings: Complaints) -> None:
+    best: Complaints | None = None
     for attempt in attempts:
         if not attempt.found:
             findings.matches += attempt.matches
@@ -179,7 +179,7 @@ def _check_any(attempts: Iterator[Findings], path: str, findings: Findings) -> N
         findings.merge(best)
 
 
-def _check_one(attempts: list[Findings], path: str, findings: Findings) -> None:
+def _check_one(attempts: list[Complaints], path: str, findings: Complaints) -> None:
     fitting = [attempt for attempt in attempts if not attempt.found]
     if len(fitting) == 1:
         findings.merge(fitting[0])
@@ -190,7 +190,7 @@ def _check_one(attempts: list[Findings], path: str, findings: Findings) -> None:
         findings.merge(max(attempts, key=lambda attempt: attempt.matches))
 
 
-def _check_all(attempts: list[Findings], path: str, findings: Findings) -> None:
+def _check_all(attempts: list[Complaints], path: str, findings: Complaints) -> None:
     for attempt in attempts:
         findings.merge(attempt)
     failed = sum(1 for attempt in attempts if attempt.found)
@@ -199,7 +199,7 @@ def _check_all(attempts: list[Findings], path: str, findings: Findings) -> None:
         _composite(f"{quote(path)} must validate all the schemas (allOf){none}", findings)
 
 
-def _composite(text: str, findings: Findings) -> None:
+def _composite(text: str, findings: Complaints) -> None:
     findings.add(ErrorType.INVALID, None, "", text)
 
 
@@ -207,7 +207,7 @@ def _composite(text: str, findings: Findings) -> None:
 
 
 def _check_text(
-    value: JsonValue, schema: JsonObject, path: str, old: JsonValue, findings: Findings
+    value: JsonValue, schema: JsonObject, path: str, old: JsonValue, findings: Complaints
 ) -> None:
     del old
     if type(value) is not str:
@@ -232,7 +232,7 @@ def _check_text(
 
 
 def _check_number(
-    value: JsonValue, schema: JsonObject, path: str, old: JsonValue, findings: Findings
+    value: JsonValue, schema: JsonObject, path: str, old: JsonValue, findings: Complaints
 ) -> None:
     del old
     if type(value) not in (int, float):
@@ -260,7 +260,7 @@ _BOUNDS: tuple[tuple[str, str, str, Callable[[float, float], bool]], ...] = (
 )
 
 
-def _check_capacity(value: float, schema: JsonObject, path: str, findings: Findings) -> None:
+def _check_capacity(value: float, schema: JsonObject, path: str, findings: Complaints) -> None:
     """Whether the value fits the machine type that type and format name."""
     types, wanted = _types(schema), _format(schema)
     if types == ("integer",):
@@ -296,7 +296,7 @@ def _bound(value: float, limit: float) -> str:
 
 
 def _check_enum(
-    value: JsonValue, schema: JsonObject, path: str, old: JsonValue, findings: Findings
+    value: JsonValue, schema: JsonObject, path: str, old: JsonValue, findings: Complaints
 ) -> None:
     del old
     allowed = schema.get("enum")
@@ -312,7 +312,7 @@ def _check_enum(
 
 
 def _check_list(
-    value: JsonValue, schema: JsonObject, path: str, old: JsonValue, findings: Findings
+    value: JsonValue, schema: JsonObject, path: str, old: JsonValue, findings: Complaints
 ) -> None:
     if type(value) is not list:
         return
@@ -329,7 +329,7 @@ def _check_list(
         _too_many(path, len(value), most, "items", findings)
 
 
-def _too_many(path: str, count: int, most: int, what: str, findings: Findings) -> None:
+def _too_many(path: str, count: int, most: int, what: str, findings: Complaints) -> None:
     text = f"{path} in body should have at most {most} {what}"
     unit = "item" if most == 1 else "items"
     findings.add(ErrorType.TOO_MANY, path, count, text, f"must have at most {most} {unit}")
@@ -348,7 +348,7 @@ def _old_item(item: JsonValue, schema: JsonObject, old: JsonValue) -> JsonValue:
 
 
 def _check_object(
-    value: JsonValue, schema: JsonObject, path: str, old: JsonValue, findings: Findings
+    value: JsonValue, schema: JsonObject, path: str, old: JsonValue, findings: Complaints
 ) -> None:
     if type(value) is not dict:
         return
@@ -367,7 +367,7 @@ def _check_object(
 
 
 def _check_members(
-    obj: JsonObject, schema: JsonObject, path: str, before: JsonObject, findings: Findings
+    obj: JsonObject, schema: JsonObject, path: str, before: JsonObject, findings: Complaints
 ) -> None:
     properties = schema.get("properties") or {}
     others = schema.get("additionalProperties")

@@ -12,12 +12,13 @@ from itertools import islice
 from typing import Any, TypeAlias
 
 from kubescene.api.schemas import scalars
-from kubescene.api.schemas.builtin_types import ApiType, FieldType, api_type
+from kubescene.api.schemas.builtin_types import ApiField, ApiType, api_type
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.errors import BadRequestError
 from kubescene.types import JsonObject, JsonValue
 
 _MAX_REPORTED = 100
+_MAX_LOOKED_AT = 10_000
 _MISSING: Any = object()
 
 _OBJECT, _LIST, _MAP = range(3)
@@ -38,6 +39,19 @@ def unknown_fields(obj: JsonObject, gvk: GroupVersionKind) -> list[str]:
     if tables is None or not _has_unknown(obj, tables):
         return []
     return list(islice(_unknown_paths(obj, tables, ""), _MAX_REPORTED))
+
+
+def known_fields(gvk: GroupVersionKind, path: Sequence[str | int]) -> list[str]:
+    """The fields that stand beside the last step of a path, such as ``("spec", "nodeSelectr")``."""
+    known, steps = api_type(gvk), iter(path[:-1])
+    for step in steps:
+        field = known.fields.get(str(step)) if known is not None else None
+        if field is None:
+            return []
+        known = field.element
+        if field.shape in ("[#", "{#"):
+            next(steps, None)  # a number, or a key that anybody may choose
+    return [] if known is None else list(known.fields)
 
 
 def strict_error(gvk: GroupVersionKind, complaints: Sequence[str]) -> BadRequestError:
@@ -94,7 +108,40 @@ def largest_integers(gvk: GroupVersionKind, part: str) -> Mapping[str, int]:
 
 def complaint_about(value: JsonValue, api_type: ApiType) -> str:
     """What is wrong with the first wrong value of an object of a type; empty if nothing is."""
-    return _complaint(value, FieldType("#", api_type), _Place("", ""))
+    return _complaint(value, ApiField("#", api_type), _FieldPlace("", ""))
+
+
+def wrong_values(
+    obj: JsonObject, gvk: GroupVersionKind
+) -> Iterator[tuple[tuple[str | int, ...], JsonValue, str]]:
+    """Every value that is not of the type of its field: its place, itself, and what is wrong.
+
+    kube-apiserver tells of the first one, and not always where that is. Slow: each is looked at
+    alone, as the one value of an object.
+    """
+    tables = _tables_of_kind(gvk)
+    if tables is None:
+        return
+    for path, value in islice(_values(obj, ()), _MAX_LOOKED_AT):
+        alone = value
+        for step in reversed(path):
+            alone = [alone] if isinstance(step, int) else {step: alone}
+        if path and (complaint := complaint_about(alone, tables.api_type)):
+            yield path, value, complaint
+
+
+def _values(
+    value: JsonValue, path: tuple[str | int, ...]
+) -> Iterator[tuple[tuple[str | int, ...], JsonValue]]:
+    """What holds nothing itself, each with its place."""
+    if isinstance(value, dict) and value:
+        for name, each in value.items():
+            yield from _values(each, (*path, name))
+    elif isinstance(value, list) and value:
+        for index, each in enumerate(value):
+            yield from _values(each, (*path, index))
+    else:
+        yield path, value
 
 
 def not_handled(gvk: GroupVersionKind, complaint: str) -> BadRequestError:
@@ -253,7 +300,7 @@ def _check_of(shape: str, element: ApiType | None) -> _Check:
     return lambda value: value is None or not read(value)
 
 
-class _Place:
+class _FieldPlace:
     """Where a value stands, as Go tells it: innermost struct, and field names from the root."""
 
     __slots__ = ("path", "struct")
@@ -262,14 +309,14 @@ class _Place:
         self.struct = struct
         self.path = path
 
-    def below(self, struct: str, field: str) -> "_Place":
-        return _Place(struct, f"{self.path}.{field}" if self.path else field)
+    def below(self, struct: str, field: str) -> "_FieldPlace":
+        return _FieldPlace(struct, f"{self.path}.{field}" if self.path else field)
 
     def __str__(self) -> str:
         return f"struct field {self.struct}.{self.path}" if self.path else "value"
 
 
-def _complaint(value: JsonValue, field: FieldType, place: _Place) -> str:
+def _complaint(value: JsonValue, field: ApiField, place: _FieldPlace) -> str:
     """What is wrong with the first wrong value; empty if nothing is."""
     if value is None:
         return ""
@@ -281,7 +328,7 @@ def _complaint(value: JsonValue, field: FieldType, place: _Place) -> str:
     return complaint
 
 
-def _container_complaint(value: JsonValue, field: FieldType, place: _Place) -> str:
+def _container_complaint(value: JsonValue, field: ApiField, place: _FieldPlace) -> str:
     if type(value) is not (list if field.shape[0] == "[" else dict):
         return _mismatch(scalars.described(value), _go_type(field.shape, field.element), place)
     for item, inner, where in _parts(value, field, place):
@@ -291,19 +338,19 @@ def _container_complaint(value: JsonValue, field: FieldType, place: _Place) -> s
 
 
 def _parts(
-    value: JsonValue, field: FieldType, place: _Place
-) -> Iterator[tuple[JsonValue, FieldType, _Place]]:
+    value: JsonValue, field: ApiField, place: _FieldPlace
+) -> Iterator[tuple[JsonValue, ApiField, _FieldPlace]]:
     if field.shape == "#" and field.element is not None:
         for key, item in value.items():
             if inner := field.element.fields.get(key):
                 yield item, inner, place.below(field.element.short_name, key)
         return
-    inner = FieldType(field.shape[1:], field.element)
+    inner = ApiField(field.shape[1:], field.element)
     for item in value if type(value) is list else value.values():
         yield item, inner, place
 
 
-def _mismatch(described: str, go_type: str, place: _Place) -> str:
+def _mismatch(described: str, go_type: str, place: _FieldPlace) -> str:
     return f"json: cannot unmarshal {described} into Go {place} of type {go_type}"
 
 

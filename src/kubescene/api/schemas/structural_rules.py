@@ -45,7 +45,7 @@ def check_definition(definition: JsonObject, errors: ErrorList) -> None:
     """Look at schemas, subresources and columns of a definition whose outline is sound."""
     spec = definition.get("spec") or {}
     _check_approval(definition, spec.get("group") or "", errors)
-    for schema, path in _schemas(spec):
+    for schema, path in schemas_of(spec):
         _check_root(schema, errors, path)
     for position, version in enumerate(spec.get("versions") or ()):
         path = SPEC.child("versions").index(position)
@@ -78,7 +78,7 @@ def _check_approval(definition: JsonObject, group: str, errors: ErrorList) -> No
     )
 
 
-def _schemas(spec: JsonObject) -> Iterator[tuple[JsonObject, Path]]:
+def schemas_of(spec: JsonObject) -> Iterator[tuple[JsonObject, Path]]:
     """Every schema with its place; one that all versions share stands above them."""
     found = [
         (version.get("schema") or {}).get("openAPIV3Schema")

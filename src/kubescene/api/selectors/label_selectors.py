@@ -119,7 +119,7 @@ def from_label_selector(selector: Mapping[str, Any] | None) -> LabelSelector:
 def parse_labels(text: str) -> LabelSelector:
     """Compile the ``labelSelector`` of a URL; raise `BadRequestError` if it cannot be read."""
     try:
-        return _selector(_Reader(text).read())
+        return _selector(_SelectorReader(text).read())
     except SelectorError as error:
         raise BadRequestError(str(error)) from None
 
@@ -142,7 +142,7 @@ def _checked(key: str, operator: Operator, values: tuple[str, ...]) -> Requireme
     return Requirement(key, operator, values)
 
 
-class _Reader:
+class _SelectorReader:
     """Reads the words of a selector text from left to right."""
 
     def __init__(self, text: str) -> None:

@@ -1,10 +1,13 @@
 """YAML as Kubernetes reads and writes it: safe, bounded, and nothing but JSON's types.
 
-What JSON could say as well is built as it is read (`yaml_plain`). Otherwise depth and aliases are
-measured before anything is built, since aliases share: a small text can stand for an enormous
-tree. Times stay text, since Kubernetes reads them itself and YAML's dates are not JSON. Numbers are
-those of kubectl's reader: 1e-7 is one, and 12:30 is text rather than minutes in base sixty. Keys
-that are given twice are noted, not lost.
+What JSON could say as well is built while its events go by (`read_plain`): nearly all manifests are
+of that kind, and a dump of a cluster has millions of events. Whatever is unusual (anchors, tags,
+keys that are not text or are given twice, values that are refused, faults of the text) is read
+again by the loader, which knows what to say. Before it builds anything, depth and aliases are
+measured, since aliases share: a small text can stand for an enormous tree. Times stay text, since
+Kubernetes reads them itself and YAML's dates are not JSON. Numbers are those of kubectl's reader:
+1e-7 is one, and 12:30 is text rather than minutes in base sixty. Keys that are given twice are
+noted, not lost.
 """
 
 import re
@@ -16,7 +19,79 @@ import yaml
 
 from kubescene.api.text.reading import Bounds, Document, Duplicate, ReadingError, scalar_problem
 from kubescene.api.text.whole_numbers import whole
-from kubescene.api.text.yaml_plain import UNUSUAL, read_plain
+
+UNUSUAL = object()
+"""What a reader of scalars answers where a closer look is needed."""
+
+
+def read_plain(text: str | bytes, loader: Any, *, depth: int, scalar: Callable[[str], Any]) -> Any:
+    """The documents of a text, or `UNUSUAL`. ``scalar`` says what an unquoted word stands for."""
+    builder = _Builder(depth, scalar)
+    try:
+        for event in yaml.parse(text, Loader=loader):
+            if not builder.take(event):
+                return UNUSUAL
+    except (yaml.YAMLError, UnicodeError):
+        return UNUSUAL
+    return builder.documents
+
+
+class _Builder:
+    """Puts values together; ``take`` is false as soon as something is unusual."""
+
+    def __init__(self, depth: int, scalar: Callable[[str], Any]) -> None:
+        self.documents: list[Any] = []
+        self._depth = depth
+        self._scalar = scalar
+        self._open: list[Any] = [self.documents]
+        self._key: str | None = None
+        """The key whose value comes next, if the innermost value is an object."""
+        self._known: dict[str, str] = {}
+
+    def take(self, event: Any) -> bool:
+        kind = type(event)
+        if kind is yaml.ScalarEvent:
+            return self._pass_scalar(event)
+        if kind is yaml.MappingStartEvent:
+            return self._enter(event, {})
+        if kind is yaml.SequenceStartEvent:
+            return self._enter(event, [])
+        if kind is yaml.MappingEndEvent or kind is yaml.SequenceEndEvent:
+            self._open.pop()
+            return True
+        return kind is not yaml.AliasEvent
+
+    def _pass_scalar(self, event: Any) -> bool:
+        value = event.value
+        if event.tag is not None or event.anchor is not None or scalar_problem(value):
+            return False
+        if event.implicit[0]:
+            value = self._scalar(value)
+        return value is not UNUSUAL and self._add(value)
+
+    def _enter(self, event: Any, value: Any) -> bool:
+        if event.tag is not None or event.anchor is not None or len(self._open) > self._depth:
+            return False
+        if type(self._open[-1]) is dict and self._key is None:
+            return False
+        self._add(value)
+        self._open.append(value)
+        return True
+
+    def _add(self, value: Any) -> bool:
+        """Put a value where it belongs; in an object, every other one is a key."""
+        around = self._open[-1]
+        if type(around) is list:
+            around.append(value)
+        elif self._key is None:
+            if type(value) is not str or value in around:
+                return False
+            self._key = self._known.setdefault(value, value)
+        else:
+            around[self._key] = value
+            self._key = None
+        return True
+
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _INT, _FLOAT, _BOOL, _STR, _NULL, _TIMESTAMP = (
@@ -197,7 +272,7 @@ def _check_bounds(text: str | bytes, bounds: Bounds) -> None:
             action(event)
 
 
-class _Extent:
+class _AliasExtent:
     """How many values a node holds, itself included, and how many levels."""
 
     __slots__ = ("anchor", "levels", "values")
@@ -213,13 +288,13 @@ class _Meter:
 
     def __init__(self, bounds: Bounds) -> None:
         self._bounds = bounds
-        self._open: list[_Extent] = [_Extent(None, 0)]
-        self._anchors: dict[str, _Extent | None] = {}
+        self._open: list[_AliasExtent] = [_AliasExtent(None, 0)]
+        self._anchors: dict[str, _AliasExtent | None] = {}
         self._aliased = 0
 
     def enter(self, event: Any) -> None:
         self._check_depth(1, event)
-        self._open.append(_Extent(event.anchor, 1))
+        self._open.append(_AliasExtent(event.anchor, 1))
         if event.anchor:
             self._anchors[event.anchor] = None
 
@@ -233,7 +308,7 @@ class _Meter:
     def pass_scalar(self, event: Any) -> None:
         self._open[-1].values += 1
         if event.anchor:
-            self._anchors[event.anchor] = _Extent(event.anchor, 0)
+            self._anchors[event.anchor] = _AliasExtent(event.anchor, 0)
 
     def follow(self, event: Any) -> None:
         if event.anchor not in self._anchors:
@@ -253,7 +328,7 @@ class _Meter:
         if len(self._open) - 1 + levels > self._bounds.depth:
             raise _refusal(f"nested deeper than {self._bounds.depth} levels", event.start_mark)
 
-    def _add(self, part: _Extent) -> None:
+    def _add(self, part: _AliasExtent) -> None:
         around = self._open[-1]
         around.values += part.values
         around.levels = max(around.levels, part.levels + 1)

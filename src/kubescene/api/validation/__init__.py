@@ -17,11 +17,11 @@ from kubescene.api.validation.field_errors import (
 )
 from kubescene.api.validation.kinds import OwnStatusRule, rules_of
 from kubescene.api.validation.metadata import validate_metadata_update
-from kubescene.api.validation.pods.pod_subresources import (
+from kubescene.api.validation.pods.pod_updates import validate_binding as _validate_binding
+from kubescene.api.validation.pods.pod_updates import (
     validate_ephemeral_containers,
     validate_pod_resize,
 )
-from kubescene.api.validation.pods.pod_updates import validate_binding as _validate_binding
 from kubescene.types import JsonObject
 
 __all__ = [

@@ -7,8 +7,12 @@ every value of a map. What else such kinds are asked for is a function beside th
 
 import base64
 import re
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, TypeAlias
+from collections.abc import Callable, Mapping
+from functools import cache
+from operator import itemgetter
+from typing import Any, NamedTuple, TypeAlias
+
+from msgspec import Struct
 
 from kubescene.api.validation.addresses import check_ip
 from kubescene.api.validation.field_errors import ErrorList
@@ -24,133 +28,156 @@ from kubescene.api.validation.pods.placement import check_node_selector, check_t
 from kubescene.api.validation.pods.pods import validate_template
 from kubescene.types import JsonObject
 
-Rule: TypeAlias = Callable[[JsonObject, ErrorList], None]
+Check: TypeAlias = Callable[[JsonObject, ErrorList, Path | None], None]
+"""Says what is wrong with an object, and where that is; None is the whole."""
+
+
+class MemberRule(NamedTuple):
+    """A check of every object at a path."""
+
+    path: str
+    check: Check
+
+
+class RulePlace(Struct):
+    """The rules of a kind that begin at one place: those of it, by their row, and those below."""
+
+    checks: list[tuple[int, Check]] = []
+    below: dict[tuple[str, str], "RulePlace"] = {}
+    """By name and form of the member: ``?``, ``[]``, ``{}`` or nothing."""
+
 
 _STEP = re.compile(r"(\w+)(\?|\[\]|\{\})?\.?")
 
 
 def check_members(kind: tuple[str, str], obj: JsonObject, errors: ErrorList) -> None:
     """What is missing of an object of this group and kind."""
-    for rule in _RULES.get(kind, ()):
-        rule(obj, errors)
+    place = _place_of(kind)
+    if place is None:
+        return
+    found: list[tuple[int, ErrorList]] = []
+    _look(obj, None, place, found)
+    for _, faults in sorted(found, key=itemgetter(0)):
+        errors += faults
+
+
+@cache
+def _place_of(kind: tuple[str, str]) -> RulePlace | None:
+    """The rules of a kind as a tree, so that an object is walked through once."""
+    rules = _RULES.get(kind)
+    if rules is None:
+        return None
+    root = RulePlace()
+    for row, rule in enumerate(rules):
+        place = root
+        for step in _STEP.finditer(rule.path):
+            place = place.below.setdefault((step[1], step[2] or ""), RulePlace())
+        place.checks.append((row, rule.check))
+    return root
+
+
+def _look(
+    obj: JsonObject, path: Path | None, place: RulePlace, found: list[tuple[int, ErrorList]]
+) -> None:
+    """Check an object and all that is in it; what is found goes with the row of its rule."""
+    for row, check in place.checks:
+        errors = ErrorList()
+        check(obj, errors, path)
+        if errors:
+            found.append((row, errors))
+    for (name, form), inner in place.below.items():
+        value = obj.get(name)
+        if form and not value and (form != "?" or value is None):
+            continue  # most members are not there, and need no path
+        here = _child(path, name)
+        if form == "[]":
+            for position, item in enumerate(value or ()):
+                _look(item or {}, here.index(position), inner, found)
+        elif form == "{}":
+            for key, item in sorted((value or {}).items()):
+                _look(item or {}, here.key(key), inner, found)
+        else:
+            _look(value or {}, here, inner, found)
 
 
 # -- words of the rows ---------------------------------------------------------------------
-
-
-def at(path: str) -> Callable[[JsonObject], Iterator[tuple[JsonObject, Path | None]]]:
-    """Every object at a path (all of it is walked through), and where it is."""
-    steps = [(found[1], found[2] or "") for found in _STEP.finditer(path)]
-
-    def walk(obj: JsonObject) -> Iterator[tuple[JsonObject, Path | None]]:
-        return _walk(obj, None, steps)
-
-    return walk
-
-
-def _walk(
-    obj: JsonObject, path: Path | None, steps: list[tuple[str, str]]
-) -> Iterator[tuple[JsonObject, Path | None]]:
-    if not steps:
-        yield obj, path
-        return
-    (name, form), *rest = steps
-    here, value = _child(path, name), obj.get(name)
-    if form == "[]":
-        for position, item in enumerate(value or ()):
-            yield from _walk(item or {}, here.index(position), rest)
-    elif form == "{}":
-        for key, item in sorted((value or {}).items()):
-            yield from _walk(item or {}, here.key(key), rest)
-    elif form == "" or value is not None:
-        yield from _walk(value or {}, here, rest)
 
 
 def _child(path: Path | None, name: str) -> Path:
     return Path(name) if path is None else path.child(name)
 
 
-def required(path: str, detail: str = "") -> Rule:
+def required(path: str, detail: str = "") -> MemberRule:
     """The member must be there and not be empty."""
     above, _, name = path.rpartition(".")
-    walk = at(above)
 
-    def rule(obj: JsonObject, errors: ErrorList) -> None:
-        for holder, where in walk(obj):
-            if not holder.get(name):
-                errors.required(_child(where, name), detail)
+    def check(holder: JsonObject, errors: ErrorList, where: Path | None) -> None:
+        if not holder.get(name):
+            errors.required(_child(where, name), detail)
 
-    return rule
+    return MemberRule(above, check)
 
 
-def given(path: str, detail: str = "") -> Rule:
+def given(path: str, detail: str = "") -> MemberRule:
     """The member must be there, be it empty."""
     above, _, name = path.rpartition(".")
-    walk = at(above)
 
-    def rule(obj: JsonObject, errors: ErrorList) -> None:
-        for holder, where in walk(obj):
-            if holder.get(name) is None:
-                errors.required(_child(where, name), detail)
+    def check(holder: JsonObject, errors: ErrorList, where: Path | None) -> None:
+        if holder.get(name) is None:
+            errors.required(_child(where, name), detail)
 
-    return rule
+    return MemberRule(above, check)
 
 
-def all_required(above: str, *names: str) -> tuple[Rule, ...]:
+def all_required(above: str, *names: str) -> tuple[MemberRule, ...]:
     return tuple(required(f"{above}.{name}" if above else name) for name in names)
 
 
-def one_of(path: str, names: tuple[str, ...], detail: str, *, shown: Any = None) -> Rule:
+def one_of(path: str, names: tuple[str, ...], detail: str, *, shown: Any = None) -> MemberRule:
     """At least one of the members must be there; ``shown`` makes it an invalid value."""
-    walk = at(path)
 
-    def rule(obj: JsonObject, errors: ErrorList) -> None:
-        for holder, where in walk(obj):
-            if any(holder.get(name) is not None for name in names) or where is None:
-                continue
-            if shown is None:
-                errors.required(where, detail)
-            else:
-                errors.invalid(where, shown, detail)
+    def check(holder: JsonObject, errors: ErrorList, where: Path | None) -> None:
+        if any(holder.get(name) is not None for name in names) or where is None:
+            return
+        if shown is None:
+            errors.required(where, detail)
+        else:
+            errors.invalid(where, shown, detail)
 
-    return rule
+    return MemberRule(path, check)
 
 
-def choice(path: str, *supported: str) -> Rule:
+def choice(path: str, *supported: str) -> MemberRule:
     """The member must be one of these."""
     above, _, name = path.rpartition(".")
-    walk = at(above)
 
-    def rule(obj: JsonObject, errors: ErrorList) -> None:
-        for holder, where in walk(obj):
-            if holder.get(name, "") not in supported:
-                errors.not_supported(_child(where, name), holder.get(name, ""), supported)
+    def check(holder: JsonObject, errors: ErrorList, where: Path | None) -> None:
+        if holder.get(name, "") not in supported:
+            errors.not_supported(_child(where, name), holder.get(name, ""), supported)
 
-    return rule
+    return MemberRule(above, check)
 
 
-def named(path: str, complain: Callable[[str], tuple[str, ...]]) -> Rule:
+def named(path: str, complain: Callable[[str], tuple[str, ...]]) -> MemberRule:
     """The member must be a name by this rule; an empty one is not."""
     above, _, name = path.rpartition(".")
-    walk = at(above)
 
-    def rule(obj: JsonObject, errors: ErrorList) -> None:
-        for holder, where in walk(obj):
-            text = holder.get(name) or ""
-            errors.invalid_each(_child(where, name), text, complain(text))
+    def check(holder: JsonObject, errors: ErrorList, where: Path | None) -> None:
+        text = holder.get(name) or ""
+        if complaints := complain(text):
+            errors.invalid_each(_child(where, name), text, complaints)
 
-    return rule
+    return MemberRule(above, check)
 
 
-def each(path: str, check: Callable[[JsonObject, ErrorList, Path | None], None]) -> Rule:
+def each(path: str, check: Check) -> MemberRule:
     """Whatever else is to be said of the objects at a path."""
-    walk = at(path)
+    return MemberRule(path, check)
 
-    def rule(obj: JsonObject, errors: ErrorList) -> None:
-        for holder, where in walk(obj):
-            check(holder, errors, where)
 
-    return rule
+def whole(check: Callable[[JsonObject, ErrorList], None]) -> MemberRule:
+    """Whatever else is to be said of an object."""
+    return MemberRule("", lambda obj, errors, _: check(obj, errors))
 
 
 # -- what rows cannot say ------------------------------------------------------------------
@@ -489,11 +516,11 @@ def _check_stored_name(obj: JsonObject, errors: ErrorList) -> None:
 # -- the rows ------------------------------------------------------------------------------
 
 
-def _rules_with_operations(path: str) -> tuple[Rule, ...]:
+def _rules_with_operations(path: str) -> tuple[MemberRule, ...]:
     return all_required(path, "operations", "apiGroups", "apiVersions", "resources")
 
 
-def _webhooks() -> tuple[Rule, ...]:
+def _webhooks() -> tuple[MemberRule, ...]:
     hook = "webhooks[]"
     return (
         required(f"{hook}.name"),
@@ -508,7 +535,7 @@ def _webhooks() -> tuple[Rule, ...]:
     )
 
 
-def _claim(path: str) -> tuple[Rule, ...]:
+def _claim(path: str) -> tuple[MemberRule, ...]:
     devices = f"{path}.devices"
     requests = f"{devices}.requests[]"
     return (
@@ -524,7 +551,7 @@ def _claim(path: str) -> tuple[Rule, ...]:
     )
 
 
-def _opaque(path: str) -> tuple[Rule, ...]:
+def _opaque(path: str) -> tuple[MemberRule, ...]:
     return (
         given(f"{path}.opaque"),
         required(f"{path}.opaque?.driver"),
@@ -546,38 +573,38 @@ _POLICY_RULES = (
 _RBAC = "rbac.authorization.k8s.io"
 _FLOW = "flowcontrol.apiserver.k8s.io"
 
-_RULES: Mapping[tuple[str, str], tuple[Rule, ...]] = {
+_RULES: Mapping[tuple[str, str], tuple[MemberRule, ...]] = {
     ("", "Endpoints"): (
         each("subsets[]", _check_subset),
         each("subsets[].addresses[]", _check_endpoint_address),
         each("subsets[].notReadyAddresses[]", _check_endpoint_address),
         each("subsets[].ports[]", _check_endpoint_port),
     ),
-    ("", "PodTemplate"): (_check_template,),
+    ("", "PodTemplate"): (whole(_check_template),),
     ("apiregistration.k8s.io", "APIService"): (
-        _check_service_name,
+        whole(_check_service_name),
         *all_required("spec.service?", "namespace", "name"),
     ),
     ("apps", "ControllerRevision"): (given("data", "data is mandatory"),),
     ("certificates.k8s.io", "CertificateSigningRequest"): (
-        _check_signing_request,
+        whole(_check_signing_request),
         required("spec.usages"),
         required("spec.signerName"),
     ),
-    ("certificates.k8s.io", "ClusterTrustBundle"): (_check_trust,),
+    ("certificates.k8s.io", "ClusterTrustBundle"): (whole(_check_trust),),
     ("networking.k8s.io", "IngressClass"): (
         required("spec.controller"),
         *all_required("spec.parameters?", "kind", "name"),
         each("spec.parameters?", _check_scope),
     ),
     ("networking.k8s.io", "Ingress"): (
-        _check_ingress,
+        whole(_check_ingress),
         each("spec.defaultBackend?", _check_backend),
         required("spec.rules[].http?.paths"),
         each("spec.rules[].http?.paths[]", _check_path),
     ),
     ("networking.k8s.io", "IPAddress"): (
-        _check_address_name,
+        whole(_check_address_name),
         given("spec.parentRef"),
         *all_required("spec.parentRef?", "resource", "name"),
     ),
@@ -615,7 +642,7 @@ _RULES: Mapping[tuple[str, str], tuple[Rule, ...]] = {
     ("storage.k8s.io", "CSIStorageCapacity"): (named("storageClassName", dns_subdomain),),
     ("storage.k8s.io", "VolumeAttachment"): (
         required("spec.attacher"),
-        _check_attached,
+        whole(_check_attached),
         named("spec.nodeName", dns_subdomain),
     ),
     ("storage.k8s.io", "VolumeAttributesClass"): (
@@ -624,10 +651,10 @@ _RULES: Mapping[tuple[str, str], tuple[Rule, ...]] = {
     ),
     (_ADMISSION, "ValidatingAdmissionPolicy"): (
         given("spec.matchConstraints"),
-        _check_validations,
+        whole(_check_validations),
         *_POLICY_RULES,
         required("spec.validations[].expression", "expression is not specified"),
-        _check_annotation_keys,
+        whole(_check_annotation_keys),
     ),
     (_ADMISSION, "MutatingAdmissionPolicy"): (
         given("spec.matchConstraints"),
@@ -656,10 +683,10 @@ _RULES: Mapping[tuple[str, str], tuple[Rule, ...]] = {
     ),
     ("coordination.k8s.io", "LeaseCandidate"): (
         *all_required("spec", "leaseName", "binaryVersion"),
-        _check_emulation,
+        whole(_check_emulation),
         required("spec.strategy"),
     ),
-    ("node.k8s.io", "RuntimeClass"): (required("handler"), _check_class_tolerations),
+    ("node.k8s.io", "RuntimeClass"): (required("handler"), whole(_check_class_tolerations)),
     ("discovery.k8s.io", "EndpointSlice"): (
         required("addressType"),
         required("endpoints[].addresses", "must contain at least 1 address"),
@@ -674,7 +701,7 @@ _RULES: Mapping[tuple[str, str], tuple[Rule, ...]] = {
     ("resource.k8s.io", "ResourceSlice"): (
         required("spec.driver"),
         required("spec.pool.name"),
-        _check_slice,
+        whole(_check_slice),
         named("spec.devices[].name", dns_label),
         each("spec.devices[].attributes{}", _check_attribute),
         named("spec.devices[].taints[].key", label_key),
@@ -700,8 +727,8 @@ _RULES: Mapping[tuple[str, str], tuple[Rule, ...]] = {
             "nonResourceURLs must contain at least one value",
         ),
     ),
-    (_FLOW, "PriorityLevelConfiguration"): (_check_level,),
-    ("internal.apiserver.k8s.io", "StorageVersion"): (_check_stored_name,),
+    (_FLOW, "PriorityLevelConfiguration"): (whole(_check_level),),
+    ("internal.apiserver.k8s.io", "StorageVersion"): (whole(_check_stored_name),),
     ("storagemigration.k8s.io", "StorageVersionMigration"): (
         required("spec.resource.resource", "resource is required to be set"),
     ),

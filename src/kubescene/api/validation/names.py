@@ -13,7 +13,6 @@ Complaints: TypeAlias = tuple[str, ...]
 NameRule: TypeAlias = Callable[[str], Complaints]
 
 _MANY = 8192
-_FEW = 1024
 
 _DNS_LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _DNS_SUBDOMAIN = rf"{_DNS_LABEL}(\.{_DNS_LABEL})*"
@@ -23,7 +22,6 @@ _DNS_1035_LABEL = r"[a-z]([-a-z0-9]*[a-z0-9])?"
 _LABEL_KEY = r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 _LABEL_VALUE = rf"({_LABEL_KEY})?"
 _CONFIG_KEY = r"[-._a-zA-Z0-9]+"
-_ENV_NAME = r"[-._a-zA-Z][-._a-zA-Z0-9]*"
 _PERCENT = r"[0-9]+%"
 _HEADER = r"[-A-Za-z0-9]+"
 _PORT_NAME = r"[-a-z0-9]+"
@@ -35,7 +33,6 @@ _is_dns_1035_label = re.compile(_DNS_1035_LABEL).fullmatch
 _is_label_key = re.compile(_LABEL_KEY).fullmatch
 _is_label_value = re.compile(_LABEL_VALUE).fullmatch
 _is_config_key = re.compile(_CONFIG_KEY).fullmatch
-_is_env_name = re.compile(_ENV_NAME).fullmatch
 _is_percent = re.compile(_PERCENT).fullmatch
 _is_header = re.compile(_HEADER).fullmatch
 _is_port_name = re.compile(_PORT_NAME).fullmatch
@@ -150,7 +147,6 @@ def dns_label(value: str) -> Complaints:
     return tuple(complaints)
 
 
-@lru_cache(_FEW)
 def dns_1035_label(value: str) -> Complaints:
     """RFC 1035 label: services."""
     complaints = []
@@ -161,7 +157,6 @@ def dns_1035_label(value: str) -> Complaints:
     return tuple(complaints)
 
 
-@lru_cache(_FEW)
 def dns_subdomain_with_underscore(value: str) -> Complaints:
     """A search path of a pod's DNS configuration."""
     complaints = []
@@ -172,7 +167,6 @@ def dns_subdomain_with_underscore(value: str) -> Complaints:
     return tuple(complaints)
 
 
-@lru_cache(_FEW)
 def path_segment(value: str) -> Complaints:
     """Anything that can stand in a URL path: RBAC names."""
     if value in {".", ".."}:
@@ -220,7 +214,6 @@ def label_value(value: str) -> Complaints:
     return tuple(complaints)
 
 
-@lru_cache(_FEW)
 def config_key(value: str) -> Complaints:
     """A key of a ConfigMap or Secret."""
     complaints = []
@@ -237,7 +230,6 @@ def _climbing(value: str) -> Complaints:
     return ("must not start with '..'",) if value.startswith("..") else ()
 
 
-@lru_cache(_FEW)
 def env_name(value: str) -> Complaints:
     """An environment variable: printable ASCII without ``=``."""
     if not value:
@@ -246,7 +238,6 @@ def env_name(value: str) -> Complaints:
     return () if fine else (_RELAXED_ENV_COMPLAINT,)
 
 
-@lru_cache(_FEW)
 def port_name(value: str) -> Complaints:
     """An IANA service name."""
     complaints = []

@@ -5,6 +5,7 @@ from functools import lru_cache
 from typing import TypeAlias
 
 from kubescene.api.quantity import Quantity, QuantityError, parse
+from kubescene.api.resource_requests import needed_together
 from kubescene.api.validation.field_errors import ErrorList
 from kubescene.api.validation.field_paths import Path
 from kubescene.api.validation.metadata import NOT_NEGATIVE
@@ -228,3 +229,50 @@ def _check_claim_request(
             if other.partition("/")[0] == name:
                 errors.duplicate(path, name)
     seen.add(key)
+
+
+def check_pod_resources(
+    resources: JsonObject, spec: JsonObject, errors: ErrorList, path: Path
+) -> None:
+    """The pod must ask for at least as much as its containers do together."""
+    at = path.child("resources")
+    if (spec.get("os") or {}).get("name") == "windows":
+        errors.forbidden(at, "may not be set for a windows pod")
+        return
+    if resources.get("claims") is not None:
+        errors.forbidden(at.child("claims"), "claims may not be set for Resources at pod-level")
+    check_requirements(resources, errors, at, check_name=check_pod_resource_name)
+    _check_requests(resources.get("requests") or {}, spec, errors, at.child("requests"))
+    limits = resources.get("limits") or {}
+    _check_huge_page_limits(limits, spec, errors, at.child("limits"))
+    _check_container_limits(limits, spec, errors, at.child("containers"))
+
+
+def _check_requests(requests: JsonObject, spec: JsonObject, errors: ErrorList, path: Path) -> None:
+    for name, total in needed_together(spec, "requests").items():
+        if name in requests and total > parse(requests[name]):
+            detail = f"must be greater than or equal to aggregate container requests of {total}"
+            errors.invalid(path.key(name), str(parse(requests[name])), detail)
+
+
+def _check_huge_page_limits(
+    limits: JsonObject, spec: JsonObject, errors: ErrorList, path: Path
+) -> None:
+    for name, total in needed_together(spec, "limits").items():
+        if is_huge_page(name) and name in limits and total > parse(limits[name]):
+            detail = f"must be greater than or equal to aggregate container limits of {total}"
+            errors.invalid(path.key(name), str(parse(limits[name])), detail)
+
+
+def _check_container_limits(
+    limits: JsonObject, spec: JsonObject, errors: ErrorList, path: Path
+) -> None:
+    for position, container in enumerate(spec.get("containers") or ()):
+        own = (container.get("resources") or {}).get("limits") or {}
+        for name, amount in own.items():
+            if name in limits and parse(amount) > parse(limits[name]):
+                errors.invalid(
+                    path.index(position).key(name).child("limits"),
+                    str(parse(amount)),
+                    f"must be less than or equal to pod limits of {parse(limits[name])}",
+                )

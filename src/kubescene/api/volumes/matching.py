@@ -19,7 +19,7 @@ class ClaimName(NamedTuple):
     uid: str
 
 
-class Shape(NamedTuple):
+class VolumeShape(NamedTuple):
     """What a claim asks of a volume. ``size`` is in billionths, to compare exactly."""
 
     storage_class: str
@@ -78,10 +78,10 @@ def read_volume(obj: ReadOnlyObject) -> Volume:
     )
 
 
-def read_shape(claim: ReadOnlyObject) -> Shape:
+def read_shape(claim: ReadOnlyObject) -> VolumeShape:
     spec = claim["spec"]
     selector = spec.get("selector")
-    return Shape(
+    return VolumeShape(
         storage_class=class_of(claim),
         size=requested(claim),
         mode=spec.get("volumeMode") or "Filesystem",
@@ -107,12 +107,12 @@ def affinity_key(affinity: ReadOnlyObject | None) -> bytes:
     return b"" if required is None else orjson.dumps(required, option=orjson.OPT_SORT_KEYS)
 
 
-def holds_promise(volume: Volume, shape: Shape) -> bool:
+def holds_promise(volume: Volume, shape: VolumeShape) -> bool:
     """Whether a volume that names a claim is what the claim asks for."""
     return volume.size >= shape.size and not volume.is_deleting and _alike(volume, shape)
 
 
-def fits(volume: Volume, shape: Shape) -> bool:
+def fits(volume: Volume, shape: VolumeShape) -> bool:
     """Whether a volume of the class, free and large enough, is what a claim asks for."""
     if not _alike(volume, shape):
         return False
@@ -121,7 +121,7 @@ def fits(volume: Volume, shape: Shape) -> bool:
     return all(mode in volume.access_modes for mode in shape.access_modes)
 
 
-def _alike(volume: Volume, shape: Shape) -> bool:
+def _alike(volume: Volume, shape: VolumeShape) -> bool:
     return volume.mode == shape.mode and volume.attributes_class == shape.attributes_class
 
 

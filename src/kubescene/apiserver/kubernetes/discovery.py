@@ -38,7 +38,7 @@ class DiscoveryReply:
     etag: str
 
 
-class Discovery:
+class DiscoveryDocuments:
     """The discovery documents of a scheme.
 
     ``server_address`` (``host:port``) is what ``/api`` tells clients to connect to; without

@@ -29,7 +29,7 @@ _NEWEST = -1
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class ListPage:
     """The records of one reply."""
 
     records: list[Record]
@@ -37,7 +37,7 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True)
-class Token:
+class ContinueToken:
     """Where the next page begins: after ``key`` in the state of ``revision``."""
 
     revision: int
@@ -48,7 +48,7 @@ class Token:
         return base64.urlsafe_b64encode(orjson.dumps(document)).decode().rstrip("=")
 
     @classmethod
-    def decode(cls, text: str) -> "Token":
+    def decode(cls, text: str) -> "ContinueToken":
         try:
             padded = text + "=" * (-len(text) % 4)
             document = orjson.loads(base64.b64decode(padded, altchars=b"-_", validate=True))
@@ -64,7 +64,7 @@ class Token:
 class ContinueExpiredError(ExpiredError):
     """410 with a token that continues inconsistently."""
 
-    def __init__(self, token: Token) -> None:
+    def __init__(self, token: ContinueToken) -> None:
         super().__init__(
             "The provided continue parameter is too old to display a consistent list result. "
             "You can start a new list without the continue parameter, or use the continue token "
@@ -73,7 +73,7 @@ class ContinueExpiredError(ExpiredError):
             "modified, or deleted between the time the first chunk was returned and now may show "
             "up in the list."
         )
-        self.token = Token(_NEWEST, token.key).encode()
+        self.token = ContinueToken(_NEWEST, token.key).encode()
 
     def to_status(self) -> dict[str, Any]:
         status = super().to_status()
@@ -81,7 +81,7 @@ class ContinueExpiredError(ExpiredError):
         return status
 
 
-class Lister:
+class ListServer:
     """Answers list requests over one store."""
 
     def __init__(self, registry: Registry, engine: EngineThread) -> None:
@@ -89,14 +89,16 @@ class Lister:
         self._custom = registry.custom
         self._engine = engine
 
-    async def page(self, target: Target, request: Request) -> Page:
+    async def page(self, target: Target, request: Request) -> ListPage:
         """The records that a list request asks for."""
         selection = select(target, request.query, self._custom)
         limit = request.number("limit") or 0
         if limit < 0:
             raise BadRequestError(f"limit must not be negative: {limit}")
         if text := request.query.get("continue", ""):
-            return await self._continued(target, request, selection, limit, Token.decode(text))
+            return await self._continued(
+                target, request, selection, limit, ContinueToken.decode(text)
+            )
         how, version = read_at(request, limited=limit > 0)
         records, revision = await self._state(target, selection, how, version)
         return _page(_selected(records, selection), selection, revision, limit)
@@ -131,8 +133,13 @@ class Lister:
         return await self._engine.submit(look)
 
     async def _continued(
-        self, target: Target, request: Request, selection: Selection, limit: int, token: Token
-    ) -> Page:
+        self,
+        target: Target,
+        request: Request,
+        selection: Selection,
+        limit: int,
+        token: ContinueToken,
+    ) -> ListPage:
         if request.query.get("resourceVersion", "") not in ("", "0"):
             raise BadRequestError("specifying resource version is not allowed when using continue")
         resource = target.resource_type.group_resource
@@ -171,10 +178,10 @@ def _selected(records: list[Record], selection: Selection) -> list[Record]:
     return [record for record in records if selection.matches(record)]
 
 
-def _page(records: list[Record], selection: Selection, revision: int, limit: int) -> Page:
+def _page(records: list[Record], selection: Selection, revision: int, limit: int) -> ListPage:
     if not limit or len(records) <= limit:
-        return Page(records, ListMeta(revision))
+        return ListPage(records, ListMeta(revision))
     shown = records[:limit]
-    token = Token(revision, shown[-1].key).encode()
+    token = ContinueToken(revision, shown[-1].key).encode()
     remaining = 0 if selection.has_selectors else len(records) - limit
-    return Page(shown, ListMeta(revision, token, remaining))
+    return ListPage(shown, ListMeta(revision, token, remaining))

@@ -10,7 +10,7 @@ import platform
 from collections.abc import Callable, Iterator
 
 from kubescene.apiserver.engine_thread import EngineStoppedError, EngineThread
-from kubescene.apiserver.kubernetes.discovery import Discovery
+from kubescene.apiserver.kubernetes.discovery import DiscoveryDocuments
 from kubescene.apiserver.requests import Request
 from kubescene.apiserver.responses import (
     Response,
@@ -33,7 +33,11 @@ class ServerPages:
     """Answers for all of them."""
 
     def __init__(
-        self, store: Store, discovery: Discovery, health: "Health", paths: Callable[[], list[str]]
+        self,
+        store: Store,
+        discovery: DiscoveryDocuments,
+        health: "Health",
+        paths: Callable[[], list[str]],
     ) -> None:
         self._store = store
         self._discovery = discovery

@@ -110,7 +110,7 @@ def find_kind(api_version: str, kind: str) -> "Message":
 # --- message types
 
 
-class Field(NamedTuple):
+class WireField(NamedTuple):
     """Where a value goes and how it is read: a varint by ``convert``, bytes by ``read``."""
 
     store: int
@@ -128,7 +128,7 @@ class Message:
         self.rows = rows
 
     @cached_property
-    def fields(self) -> dict[int, Field]:
+    def fields(self) -> dict[int, WireField]:
         """By wire tag."""
         return dict(pair for row in self.rows for pair in compile_row(*row))
 
@@ -157,29 +157,31 @@ def load_types() -> Types:
     return Types(table["kinds"], [Message(*message) for message in table["messages"]])
 
 
-def compile_row(number: int, name: str, kind: int | str, shape: str) -> list[tuple[int, Field]]:
+def compile_row(number: int, name: str, kind: int | str, shape: str) -> list[tuple[int, WireField]]:
     """The wire tags under which a field may arrive, each with its field."""
     store = SHAPES[shape]
     if isinstance(kind, int):
         return [(number << 3 | LENGTH, message_field(store, name, load_types().messages[kind]))]
     read = READERS.get(kind, read_raw)
     if store == MAP:
-        return [(number << 3 | LENGTH, Field(MAP, name, map_entry(read)))]
+        return [(number << 3 | LENGTH, WireField(MAP, name, map_entry(read)))]
     if kind not in CONVERTERS:
-        return [(number << 3 | (FIXED64 if kind == "double" else LENGTH), Field(store, name, read))]
-    field = Field(store, name, read, CONVERTERS[kind])
+        return [
+            (number << 3 | (FIXED64 if kind == "double" else LENGTH), WireField(store, name, read))
+        ]
+    field = WireField(store, name, read, CONVERTERS[kind])
     tags = [(number << 3 | VARINT, field)]
     if store == APPEND:  # numbers may come one by one or packed
         tags.append((number << 3 | LENGTH, field._replace(store=PACKED)))
     return tags
 
 
-def message_field(store: int, name: str, message: Message) -> Field:
+def message_field(store: int, name: str, message: Message) -> WireField:
     if store == MAP:
-        return Field(MAP, name, map_entry(message.read))
+        return WireField(MAP, name, map_entry(message.read))
     if store == KEEP and not message.adapter:
         store = MESSAGE
-    return Field(store, name, message.read, message=message)
+    return WireField(store, name, message.read, message=message)
 
 
 # --- the wire
@@ -219,7 +221,7 @@ def read_fields(
         raise MalformedError("unexpected end of message")
 
 
-def read_number_field(buffer: bytes, at: int, tag: int, field: Field, out: JsonObject) -> int:
+def read_number_field(buffer: bytes, at: int, tag: int, field: WireField, out: JsonObject) -> int:
     """Read a field that is a varint or of fixed size; returns where it ended."""
     if tag & 7 == VARINT:
         number, at = read_varint(buffer, at)
@@ -231,7 +233,7 @@ def read_number_field(buffer: bytes, at: int, tag: int, field: Field, out: JsonO
 
 
 def read_bytes_field(
-    buffer: bytes, at: int, end: int, field: Field, out: JsonObject, depth: int
+    buffer: bytes, at: int, end: int, field: WireField, out: JsonObject, depth: int
 ) -> None:
     store, name, read, convert, message = field
     if store in (MESSAGE, INLINE):

@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeAlias, cast
+from typing import NamedTuple, TypeAlias, cast
 
 import orjson
 import yaml
@@ -16,11 +16,12 @@ import yaml
 from kubescene.api.conversion import from_storage
 from kubescene.api.printing.columns import TableColumns, crd_columns, table_columns
 from kubescene.api.records import Composite, Record
-from kubescene.api.scheme import ResourceType
-from kubescene.apiserver.negotiation import PLAIN, Form, Shape
+from kubescene.api.scheme import GroupVersionKind, ResourceType
+from kubescene.apiserver.negotiation import PLAIN, ResponseForm, ResponseShape
 from kubescene.apiserver.responses import Response
 from kubescene.errors import BadRequestError
 from kubescene.registry import Registry
+from kubescene.registry.custom_resources import CustomKind
 from kubescene.types import JsonObject
 
 Encoder: TypeAlias = Callable[[Record], bytes]
@@ -54,6 +55,7 @@ class Renderer:
     def __init__(self, registry: Registry) -> None:
         self._custom = registry.custom
         self._clocks = registry.clocks
+        self._known: dict[GroupVersionKind, _Printed] = {}
 
     def encoder(self, resource_type: ResourceType) -> Encoder:
         """Writes records as JSON in the version of ``resource_type``; stored bytes if they fit."""
@@ -81,27 +83,32 @@ class Renderer:
         return from_storage(obj, resource_type)
 
     def decoded_for(
-        self, record: Record, resource_type: ResourceType, form: Form, include: str
+        self, record: Record, resource_type: ResourceType, form: ResponseForm, include: str
     ) -> JsonObject:
         """As much of the object as the form shows: of one with a large part, mostly not that."""
         payload = record.payload
-        if not isinstance(payload, Composite) or form.shape is Shape.OBJECT or include == "Object":
+        if (
+            not isinstance(payload, Composite)
+            or form.shape is ResponseShape.OBJECT
+            or include == "Object"
+        ):
             return self.decode(record, resource_type)
-        if form.shape is Shape.TABLE and self._shows_spec(resource_type):
+        if form.shape is ResponseShape.TABLE and self._printed(resource_type).shows_spec:
             return cast("JsonObject", orjson.loads(payload.outline))
         return cast("JsonObject", orjson.loads(payload.essence))
 
-    def _shows_spec(self, resource_type: ResourceType) -> bool:
-        """Whether the table of a custom kind has a column of something else than its status."""
-        kind = self._custom.of(resource_type.gvk)
-        paths = [str(it.get("jsonPath", "")) for it in kind.printer_columns] if kind else []
-        return not all(path.startswith((".status", ".metadata")) for path in paths)
+    def _printed(self, resource_type: ResourceType) -> "_Printed":
+        """How a custom kind is printed, worked out once for each definition of it."""
+        kind, known = self._custom.of(resource_type.gvk), self._known.get(resource_type.gvk)
+        if known is None or known.kind is not kind:
+            known = self._known[resource_type.gvk] = _Printed.of(kind)
+        return known
 
     def object_response(
         self,
         record: Record,
         resource_type: ResourceType,
-        form: Form = PLAIN,
+        form: ResponseForm = PLAIN,
         *,
         include: str = "",
         status: int = 200,
@@ -110,10 +117,10 @@ class Renderer:
         if form.is_plain:
             return Response(self.encoder(resource_type)(record), status)
         obj = self.decoded_for(record, resource_type, form, include)
-        if form.shape is Shape.TABLE:
+        if form.shape is ResponseShape.TABLE:
             meta = ListMeta(record.revision)
             return _encode(self.table(resource_type, [obj], form, meta, include), form, status)
-        if form.shape is Shape.METADATA:
+        if form.shape is ResponseShape.METADATA:
             return _encode(metadata_only(obj, form), form, status)
         return _encode(obj, form, status)
 
@@ -121,7 +128,7 @@ class Renderer:
         self,
         records: Sequence[Record],
         resource_type: ResourceType,
-        form: Form,
+        form: ResponseForm,
         meta: ListMeta,
         *,
         include: str = "",
@@ -131,7 +138,7 @@ class Renderer:
         Each object is let go as soon as it is written: a list of all takes little more than its
         text.
         """
-        shows_all = form.shape is Shape.OBJECT or include == "Object"
+        shows_all = form.shape is ResponseShape.OBJECT or include == "Object"
         if resource_type.custom and shows_all and any(map(is_large, records)):
             whole = partial(self._whole_list, records, resource_type, form, meta, include)
             return await asyncio.to_thread(whole)
@@ -149,7 +156,7 @@ class Renderer:
         self,
         records: Sequence[Record],
         resource_type: ResourceType,
-        form: Form,
+        form: ResponseForm,
         meta: ListMeta,
         include: str,
     ) -> Response:
@@ -168,38 +175,42 @@ class Renderer:
         self,
         records: Sequence[Record],
         resource_type: ResourceType,
-        form: Form,
+        form: ResponseForm,
         meta: ListMeta,
         include: str,
     ) -> JsonObject:
         """A list with its items in the last member."""
-        if form.shape is Shape.TABLE:
+        if form.shape is ResponseShape.TABLE:
             objects = [self.decoded_for(it, resource_type, form, include) for it in records]
             return self.table(resource_type, objects, form, meta, include)
         items = list(self._items(records, resource_type, form, include))
         kind, api_version = f"{resource_type.kind}List", resource_type.api_version
-        if form.shape is Shape.METADATA:
+        if form.shape is ResponseShape.METADATA:
             kind, api_version = "PartialObjectMetadataList", form.api_version
         head = {"kind": kind, "apiVersion": api_version, "metadata": meta.to_dict()}
         return {**head, "items": items}
 
     def _items(
-        self, records: Sequence[Record], resource_type: ResourceType, form: Form, include: str
+        self,
+        records: Sequence[Record],
+        resource_type: ResourceType,
+        form: ResponseForm,
+        include: str,
     ) -> Iterator[JsonObject]:
         """Rows of a table, metadata, or whole objects: one for each record."""
         columns = self.columns(resource_type)
         for record in records:
             obj = self.decoded_for(record, resource_type, form, include)
-            if form.shape is Shape.TABLE:
+            if form.shape is ResponseShape.TABLE:
                 yield _row(obj, columns, form, include, self._now(resource_type, obj))
             else:
-                yield metadata_only(obj, form) if form.shape is Shape.METADATA else obj
+                yield metadata_only(obj, form) if form.shape is ResponseShape.METADATA else obj
 
     def table(
         self,
         resource_type: ResourceType,
         objects: Sequence[JsonObject],
-        form: Form,
+        form: ResponseForm,
         meta: ListMeta,
         include: str = "",
         *,
@@ -223,8 +234,25 @@ class Renderer:
 
     def columns(self, resource_type: ResourceType) -> TableColumns:
         """The columns of a kind; a custom one has them in its definition."""
-        kind = self._custom.of(resource_type.gvk) if resource_type.custom else None
-        return crd_columns(kind.printer_columns) if kind else table_columns(resource_type)
+        if resource_type.custom:
+            return self._printed(resource_type).columns
+        return table_columns(resource_type)
+
+
+class _Printed(NamedTuple):
+    """What a table shows of a custom kind."""
+
+    kind: CustomKind | None
+    columns: TableColumns
+    shows_spec: bool
+    """Whether a column is of something else than the status."""
+
+    @classmethod
+    def of(cls, kind: CustomKind | None) -> "_Printed":
+        listed = kind.printer_columns if kind is not None else ()
+        paths = [str(each.get("jsonPath", "")) for each in listed]
+        shows_spec = not all(path.startswith((".status", ".metadata")) for path in paths)
+        return cls(kind, crd_columns(listed), shows_spec)
 
 
 def is_large(record: Record) -> bool:
@@ -256,7 +284,7 @@ def encoded_list(
     return b'%s,"items":[%s]}' % (head[:-1], items)
 
 
-def metadata_only(obj: JsonObject, form: Form) -> JsonObject:
+def metadata_only(obj: JsonObject, form: ResponseForm) -> JsonObject:
     """The object as ``PartialObjectMetadata``."""
     return {
         "kind": "PartialObjectMetadata",
@@ -265,7 +293,9 @@ def metadata_only(obj: JsonObject, form: Form) -> JsonObject:
     }
 
 
-def _row(obj: JsonObject, columns: TableColumns, form: Form, include: str, now: int) -> JsonObject:
+def _row(
+    obj: JsonObject, columns: TableColumns, form: ResponseForm, include: str, now: int
+) -> JsonObject:
     row: JsonObject = {"cells": columns.row(obj, now)}
     if conditions := columns.conditions(obj):
         row["conditions"] = conditions
@@ -281,7 +311,7 @@ def _joined(document: JsonObject, items: Sequence[bytes]) -> bytes:
     return b"%s%s]}" % (orjson.dumps(document)[:-2], b",".join(items))
 
 
-def _encode(document: JsonObject, form: Form, status: int = 200) -> Response:
+def _encode(document: JsonObject, form: ResponseForm, status: int = 200) -> Response:
     if form.media_type == "application/yaml":
         text = yaml.dump(document, Dumper=_DUMPER, sort_keys=True, default_flow_style=False)
         return Response(text.encode(), status, form.media_type)

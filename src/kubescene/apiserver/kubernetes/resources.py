@@ -5,15 +5,14 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from kubescene.api.kinds import SCENARIO
-from kubescene.apiserver.access import Authorizer
-from kubescene.apiserver.kubernetes import reviews
-from kubescene.apiserver.kubernetes.listing import Lister
+from kubescene.apiserver.access import Authorizer, is_review, review
+from kubescene.apiserver.kubernetes.listing import ListServer
 from kubescene.apiserver.kubernetes.paths import Target
 from kubescene.apiserver.kubernetes.rendering import Renderer, is_large
 from kubescene.apiserver.kubernetes.subresources import Subresources
 from kubescene.apiserver.kubernetes.watches import WatchStreams
 from kubescene.apiserver.kubernetes.writes import Writes
-from kubescene.apiserver.negotiation import Form, negotiate
+from kubescene.apiserver.negotiation import ResponseForm, negotiate
 from kubescene.apiserver.requests import Request
 from kubescene.apiserver.responses import Response, json_response
 from kubescene.apiserver.table import ANY, ResourcePattern, Route, method_not_allowed
@@ -22,13 +21,13 @@ from kubescene.errors import ForbiddenError
 COLLECTION, OBJECT, SUBRESOURCE = ResourcePattern
 
 
-class Resources:
+class ResourceRequests:
     """Answers for every resource of a world, built-in and custom."""
 
     def __init__(
         self,
         verbs: Writes,
-        lister: Lister,
+        lister: ListServer,
         renderer: Renderer,
         streams: WatchStreams,
         authorizer: Authorizer,
@@ -72,9 +71,9 @@ class Resources:
         form, target = negotiate(request.header(b"accept")), request.resource
         resource_type = target.resource_type
         check_verb("create", resource_type.verbs)
-        if reviews.is_review(resource_type):
+        if is_review(resource_type):
             obj = await self._verbs.read_object(target, request)
-            return json_response(reviews.review(obj, request.actor, self._authorizer), 201)
+            return json_response(review(obj, request.actor, self._authorizer), 201)
         if resource_type.namespaced and not target.namespace:
             raise method_not_allowed()
         if resource_type.kind == "Binding" and not resource_type.gvk.group:
@@ -121,7 +120,7 @@ class Resources:
         return await self._verbs.patch(target, request, form)
 
     def _shown(
-        self, target: Target, request: Request, form: Form
+        self, target: Target, request: Request, form: ResponseForm
     ) -> tuple[Callable[[], Response], bool]:
         """How to render an object, and whether others should be answered meanwhile."""
         record = self._verbs.registry.record(target.resource_type, target.namespace, target.name)

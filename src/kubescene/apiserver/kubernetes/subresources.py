@@ -1,19 +1,21 @@
-"""Subresources with a body or a meaning of their own: binding, eviction, log, finalize.
+"""Subresources with a body or a meaning of their own: scale, binding, eviction, log.
 
 What is not simulated (exec, attach, port-forward, proxies, tokens) exists in discovery, as on a
 real server, and answers that it is not to be had.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from kubescene.api.options import DeleteOptions
-from kubescene.api.scheme import GroupVersionKind, ResourceType
+from kubescene.api.records import Record
+from kubescene.api.scheme import SCALE, GroupVersionKind, ResourceType
 from kubescene.apiserver.kubernetes.field_validation import check_kind
 from kubescene.apiserver.kubernetes.paths import Target
-from kubescene.apiserver.kubernetes.scaling import Scaling
 from kubescene.apiserver.kubernetes.writes import (
     Writes,
     as_object,
+    check_name,
     parse_delete_options,
     write_options,
 )
@@ -21,6 +23,7 @@ from kubescene.apiserver.requests import Request
 from kubescene.apiserver.responses import Response, json_response, success_status, text_response
 from kubescene.errors import BadRequestError, Cause, InvalidError, MethodNotAllowedError
 from kubescene.registry.subresources.eviction import ManyBudgetsError
+from kubescene.registry.subresources.scaling import SCALE_TYPE, Scales
 from kubescene.types import JsonObject
 
 BINDING = ResourceType(
@@ -133,3 +136,61 @@ def eviction_options(eviction: JsonObject, request: Request) -> DeleteOptions:
 
 def _created() -> Response:
     return json_response({**success_status("", "", ""), "code": 201}, 201)
+
+
+@dataclass(frozen=True, slots=True)
+class Scaling:
+    """Serves ``scale``."""
+
+    verbs: Writes
+
+    async def serve(self, target: Target, request: Request) -> Response:
+        if request.method == "GET":
+            return json_response(
+                self._scales.get(target.resource_type, target.namespace, target.name)
+            )
+        change = self._update if request.method == "PUT" else self._patch
+        record = await self.verbs.engine.submit(await change(target, request))
+        return json_response(self._scales.view(record, target.resource_type))
+
+    async def _update(self, target: Target, request: Request) -> Callable[[], Record]:
+        scale, options = await self._read(target, request), write_options(request)
+        return lambda: self._scales.update(
+            request.actor,
+            target.resource_type,
+            target.namespace,
+            target.name,
+            scale,
+            options=options,
+        )
+
+    async def _patch(self, target: Target, request: Request) -> Callable[[], Record]:
+        patch_type, patch = await self.verbs.read_patch(request, SCALE_TYPE)
+        options = write_options(request)
+
+        def inspect(patched: JsonObject) -> JsonObject:
+            self.verbs.fields.check_patched(patched, SCALE_TYPE, request, patch)
+            return self.verbs.fields.decoded(patched, SCALE_TYPE, request)
+
+        return lambda: self._scales.patch(
+            request.actor,
+            target.resource_type,
+            target.namespace,
+            target.name,
+            patch,
+            patch_type,
+            options=options,
+            inspect=inspect,
+        )
+
+    async def _read(self, target: Target, request: Request) -> JsonObject:
+        body = as_object((await self.verbs.read_body(request)).value)
+        scale = self.verbs.fields.decoded(check_kind(body, SCALE.gvk), SCALE_TYPE, request)
+        if not isinstance(scale.get("metadata"), dict):
+            raise BadRequestError("name must be provided")
+        check_name(scale, target)
+        return scale
+
+    @property
+    def _scales(self) -> Scales:
+        return self.verbs.registry.scales

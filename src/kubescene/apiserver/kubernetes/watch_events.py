@@ -2,9 +2,13 @@
 
 A watch shows its selection: an object that begins to match is ADDED, one that no longer
 matches is DELETED with its last matching state at the revision of the change.
+
+Fifty clients that watch pods see the same changes within milliseconds, so a frame that several
+watches send is encoded once and kept while the others are likely to want it. What is kept is
+bounded and thrown away as a whole: whoever comes later encodes again. For the event loop only.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import orjson
 
@@ -13,9 +17,48 @@ from kubescene.api.records.changes import Change, ChangeType
 from kubescene.api.scheme import ResourceType
 from kubescene.apiserver.kubernetes.rendering import ListMeta, Renderer, metadata_only
 from kubescene.apiserver.kubernetes.selection import Selection
-from kubescene.apiserver.kubernetes.shared_frames import SharedFrames
-from kubescene.apiserver.negotiation import Form, Shape
+from kubescene.apiserver.negotiation import ResponseForm, ResponseShape
 from kubescene.types import JsonObject
+
+MOST_BYTES = 4 * 1024 * 1024
+
+
+class SharedFrames:
+    """The newest frames of one kind in one version, by the record that they show."""
+
+    __slots__ = ("_frames", "_size", "readers")
+
+    def __init__(self) -> None:
+        self._frames: dict[int, tuple[Record, ChangeType, bytes]] = {}
+        self._size = 0
+        self.readers = 0
+        """How many watches are open: for a single one nothing is kept."""
+
+    def of(self, change: Change, make: Callable[[Change], bytes]) -> bytes:
+        record = change.record
+        known = self._frames.get(id(record))
+        # The record is kept beside its frame, so that its identity is nobody else's.
+        if known is not None and known[0] is record and known[1] is change.type:
+            return known[2]
+        frame = make(change)
+        if self.readers > 1:
+            self._keep(record, change.type, frame)
+        return frame
+
+    def leave(self) -> None:
+        """A watch has ended."""
+        self.readers -= 1
+        if self.readers <= 1:
+            self._frames.clear()
+            self._size = 0
+
+    def _keep(self, record: Record, change_type: ChangeType, frame: bytes) -> None:
+        if self._size > MOST_BYTES:
+            self._frames.clear()
+            self._size = 0
+        self._frames[id(record)] = (record, change_type, frame)
+        self._size += len(frame)
+
 
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 
@@ -40,7 +83,7 @@ class EventEncoder:
         renderer: Renderer,
         resource_type: ResourceType,
         selection: Selection,
-        form: Form,
+        form: ResponseForm,
         include: str,
         shared: SharedFrames,
     ) -> None:
@@ -53,6 +96,11 @@ class EventEncoder:
         self._include = include
         self._first_table = True
         self._encode = renderer.encoder(resource_type) if form.is_plain else self._transformed
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether objects are shown as they are."""
+        return self._form.is_plain
 
     @property
     def is_of_custom_kind(self) -> bool:
@@ -82,7 +130,7 @@ class EventEncoder:
         return _BOOKMARK + orjson.dumps(document) + _END
 
     def _bookmark_object(self, metadata: JsonObject) -> JsonObject:
-        if self._form.shape is Shape.METADATA:
+        if self._form.shape is ResponseShape.METADATA:
             return metadata_only({"metadata": metadata}, self._form)
         resource_type = self._resource_type
         obj = {
@@ -90,7 +138,7 @@ class EventEncoder:
             "apiVersion": resource_type.api_version,
             "metadata": metadata,
         }
-        if self._form.shape is Shape.OBJECT:
+        if self._form.shape is ResponseShape.OBJECT:
             return obj
         return {
             "kind": "Table",
@@ -114,9 +162,9 @@ class EventEncoder:
 
     def _transformed(self, record: Record) -> bytes:
         obj = self._renderer.decoded_for(record, self._resource_type, self._form, self._include)
-        if self._form.shape is Shape.METADATA:
+        if self._form.shape is ResponseShape.METADATA:
             return orjson.dumps(metadata_only(obj, self._form))
-        if self._form.shape is Shape.OBJECT:
+        if self._form.shape is ResponseShape.OBJECT:
             return orjson.dumps(obj)
         first, self._first_table = self._first_table, False
         meta = ListMeta(record.revision)

@@ -19,7 +19,6 @@ from kubescene.apiserver.engine_thread import EngineThread
 from kubescene.apiserver.kubernetes.paths import Target
 from kubescene.apiserver.kubernetes.rendering import Renderer, check_include, is_large
 from kubescene.apiserver.kubernetes.selection import Selection, select
-from kubescene.apiserver.kubernetes.shared_frames import SharedFrames
 from kubescene.apiserver.kubernetes.versions import (
     NOT_OLDER_THAN,
     invalid_options,
@@ -27,12 +26,12 @@ from kubescene.apiserver.kubernetes.versions import (
     too_large,
 )
 from kubescene.apiserver.kubernetes.wakeups import Sleeper, Wakeups
-from kubescene.apiserver.kubernetes.watch_events import EventEncoder, error_frame
-from kubescene.apiserver.negotiation import Form, Shape
+from kubescene.apiserver.kubernetes.watch_events import EventEncoder, SharedFrames, error_frame
+from kubescene.apiserver.negotiation import ResponseForm, ResponseShape
 from kubescene.apiserver.requests import Receive, Request, Send
 from kubescene.apiserver.turnstile import product_of
 from kubescene.errors import ExpiredError
-from kubescene.outside.feeds import Feed
+from kubescene.outside.feeds import WatchFeed
 from kubescene.outside.stage import OutsideStage
 from kubescene.registry import Registry
 from kubescene.registry.custom_resources import CustomResources
@@ -41,6 +40,9 @@ from kubescene.store import Watch, WatchOverflowError
 DEFAULT_TIMEOUT_S = 3600.0
 BOOKMARK_EVERY_S = 60.0
 CHUNK_BYTES = 256 * 1024
+FRAMES_IN_A_ROW = 32
+"""So many tables or metadata are made before others get a turn; stored bytes are sent as they are.
+"""
 WATCH_BACKLOG = 50_000
 HELD_BACKLOG = 2_000_000
 """For programs in turns: what they have not been given waits here, however long that takes."""
@@ -69,7 +71,7 @@ class Registered:
     watch: Watch
     existing: list[Record]
     revision: int
-    feed: Feed | None = None
+    feed: WatchFeed | None = None
     reader: str = ""
 
 
@@ -125,7 +127,7 @@ class WatchStreams:
         for sleeper in list(self._sleepers):
             sleeper.end()
 
-    async def serve(self, target: Target, request: Request, form: Form) -> None:
+    async def serve(self, target: Target, request: Request, form: ResponseForm) -> None:
         """Answer a watch request until the client, the time or the server ends it."""
         options, send = parse_options(target, request, self._custom), request.send
         if options.with_existing and options.since > self._store.revision:
@@ -134,7 +136,7 @@ class WatchStreams:
             self._wakeups = Wakeups(asyncio.get_running_loop())
         sleeper = Sleeper(self._wakeups)
         include = request.query.get("includeObject", "")
-        if form.shape is Shape.TABLE:
+        if form.shape is ResponseShape.TABLE:
             check_include(include)
         shared = self._shared_by(target.resource_type, form)
         encoder = EventEncoder(
@@ -170,7 +172,7 @@ class WatchStreams:
             self._engine.post(partial(self._close, opened))
             gone.cancel()
 
-    def _shared_by(self, resource_type: ResourceType, form: Form) -> SharedFrames:
+    def _shared_by(self, resource_type: ResourceType, form: ResponseForm) -> SharedFrames:
         """The frames of all who watch this kind in its plain form; others have none in common.
 
         How a custom object is shown may change with its definition.
@@ -311,13 +313,12 @@ class WatchStream:
 
         A ``large`` object is encoded on another thread: the other clients need not wait for it.
         """
-        pieces = _pieces(frames)
+        pieces = _pieces(frames, CHUNK_BYTES if self._encoder.is_plain else FRAMES_IN_A_ROW)
         while True:
-            piece = await asyncio.to_thread(next, pieces, b"") if large else next(pieces, b"")
-            if piece:
-                await _chunk(self._send, piece)
-            if len(piece) < CHUNK_BYTES:
+            piece = await asyncio.to_thread(next, pieces, None) if large else next(pieces, None)
+            if piece is None:
                 return
+            await _chunk(self._send, piece)
             # A client that reads fast never lets `send` wait: give the others a turn.
             await asyncio.sleep(0)
             if self._sleeper.ended:
@@ -347,14 +348,14 @@ async def _unless_cut_off(run: Coroutine[Any, Any, None], watch: Watch, sleeper:
         _log.exception("a watch failed and was ended")
 
 
-def _pieces(frames: Iterator[bytes]) -> Iterator[bytes]:
-    """Frames put together; all pieces but the last have the size of a chunk, or more."""
+def _pieces(frames: Iterator[bytes], most: int) -> Iterator[bytes]:
+    """Frames put together until they are large or many; never an empty piece."""
     piece: list[bytes] = []
     size = 0
-    for frame in frames:
+    for number, frame in enumerate(frames, 1):
         piece.append(frame)
         size += len(frame)
-        if size >= CHUNK_BYTES:
+        if size >= CHUNK_BYTES or (size and not number % most):
             yield b"".join(piece)
             piece, size = [], 0
     if size:

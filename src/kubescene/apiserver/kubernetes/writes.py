@@ -19,7 +19,7 @@ from kubescene.apiserver.kubernetes.field_validation import FieldValidation, che
 from kubescene.apiserver.kubernetes.paths import Target
 from kubescene.apiserver.kubernetes.rendering import ListMeta, Renderer, is_large
 from kubescene.apiserver.kubernetes.selection import select
-from kubescene.apiserver.negotiation import PLAIN, Form
+from kubescene.apiserver.negotiation import PLAIN, ResponseForm
 from kubescene.apiserver.requests import DEFAULT_MAX_BODY, MAX_BODY, Request
 from kubescene.apiserver.responses import Response, json_response, success_status
 from kubescene.errors import BadRequestError, Cause, InvalidError, NotFoundError
@@ -54,7 +54,7 @@ class Writes:
     fields: FieldValidation
     max_body: int = DEFAULT_MAX_BODY
 
-    async def create(self, target: Target, request: Request, form: Form) -> Response:
+    async def create(self, target: Target, request: Request, form: ResponseForm) -> Response:
         """POST to a collection."""
         obj = await self.read_object(target, request)
         check_namespace(obj, target)
@@ -66,7 +66,7 @@ class Writes:
         )
         return await self._rendered(record, target, request, form, 201)
 
-    async def update(self, target: Target, request: Request, form: Form) -> Response:
+    async def update(self, target: Target, request: Request, form: ResponseForm) -> Response:
         """PUT to an object, or to one of the subresources that have its kind."""
         obj = await self.read_object(target, request)
         check_namespace(obj, target)
@@ -83,7 +83,7 @@ class Writes:
         )
         return await self._rendered(record, target, request, form)
 
-    async def patch(self, target: Target, request: Request, form: Form) -> Response:
+    async def patch(self, target: Target, request: Request, form: ResponseForm) -> Response:
         """PATCH of an object, or of one of the subresources that have its kind."""
         patch_type, patch = await self.read_patch(request, target.resource_type)
         options = write_options(request)
@@ -108,7 +108,7 @@ class Writes:
         record, is_new = await self.engine.submit(command)
         return await self._rendered(record, target, request, form, 201 if is_new else 200)
 
-    async def delete(self, target: Target, request: Request, form: Form) -> Response:
+    async def delete(self, target: Target, request: Request, form: ResponseForm) -> Response:
         """DELETE of an object: its newest state while it waits, a ``Status`` once it is gone.
 
         Some resources show the object even then.
@@ -219,7 +219,12 @@ class Writes:
         return parse_delete_options(options, request)
 
     async def _rendered(
-        self, record: Record, target: Target, request: Request, form: Form, status: int = 200
+        self,
+        record: Record,
+        target: Target,
+        request: Request,
+        form: ResponseForm,
+        status: int = 200,
     ) -> Response:
         render = partial(
             self.renderer.object_response,

@@ -1,1 +1,1 @@
-"""OpenAPI v3 of every group version, built-in and custom. Nothing here speaks HTTP but `pages`."""
+"""OpenAPI v3 and v2 of every kind, built-in and custom. Nothing here speaks HTTP but `pages`."""

@@ -29,7 +29,7 @@ _PRETTY = parameters.in_query(["pretty"])
 
 
 @dataclass(frozen=True, slots=True)
-class Operation:
+class PathOperation:
     """One method of a path, before the parameters it shares with its neighbours are known."""
 
     method: str
@@ -42,7 +42,9 @@ class Operation:
     request_body: JsonObject | None = None
 
 
-def path_item(operations: list[Operation], in_path: list[JsonObject], *, tag: str) -> JsonObject:
+def path_item(
+    operations: list[PathOperation], in_path: list[JsonObject], *, tag: str
+) -> JsonObject:
     """The operations of one path with the parameters they share; at least one operation."""
     shared = set(operations[0].query).intersection(*(o.query for o in operations))
     # A connection carries bytes of somebody else, which nobody here can indent.
@@ -91,7 +93,7 @@ def _content(schema: JsonObject, media_types: Iterable[str]) -> JsonObject:
     return {media_type: {"schema": schema} for media_type in media_types}
 
 
-def _describe(operation: Operation, shared: set[str], tag: str) -> JsonObject:
+def _describe(operation: PathOperation, shared: set[str], tag: str) -> JsonObject:
     described: JsonObject = {
         "description": operation.description,
         "operationId": operation.operation_id,

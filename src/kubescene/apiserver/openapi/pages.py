@@ -1,11 +1,18 @@
-"""``/openapi/v3`` over HTTP."""
+"""``/openapi/v3`` and ``/openapi/v2`` over HTTP."""
 
+import asyncio
 from collections.abc import Iterator
 
-from kubescene.apiserver.openapi.specs import PREFIX, OpenApi, OpenApiReply
+from kubescene.apiserver.openapi.specs import (
+    PREFIX,
+    SWAGGER,
+    OpenApi,
+    OpenApiReply,
+    swagger_type,
+)
 from kubescene.apiserver.requests import Request
 from kubescene.apiserver.responses import Response, not_found_page, revalidated
-from kubescene.apiserver.table import ANY, READING, Route, method_not_allowed
+from kubescene.apiserver.table import ANY, READING, Route, method_not_allowed, reading
 from kubescene.registry.custom_resources import DEFINITIONS
 from kubescene.store import Store
 from kubescene.types import JsonObject
@@ -16,9 +23,11 @@ class OpenApiPages:
 
     def __init__(self, openapi: OpenApi) -> None:
         self._openapi = openapi
+        self._building = asyncio.Lock()
 
     def routes(self) -> Iterator[Route]:
         yield Route(ANY, PREFIX, self.get)
+        yield from reading(SWAGGER, self.get_swagger)
         yield Route(ANY, "/openapi/{rest...}", self.get)
 
     async def get(self, request: Request) -> Response:
@@ -27,14 +36,17 @@ class OpenApiPages:
             return not_found_page()
         if request.method not in READING:
             raise method_not_allowed()
-        headers = tuple(
-            (name.lower().encode(), value.encode())
-            for name, value in reply.headers().items()
-            if name.lower() not in ("content-type", "cache-control")
-        )
-        headers += ((b"cache-control", reply.cache_control.encode()),)
-        response = Response(reply.body, 200, reply.content_type, headers)
-        return revalidated(response, reply.etag, request.header(b"if-none-match"))
+        return _response(reply, request)
+
+    async def get_swagger(self, request: Request) -> Response:
+        """Built elsewhere than on the event loop, and once if several ask at the same time."""
+        content_type = swagger_type(request.header(b"accept"))
+        swagger = self._openapi.swagger()
+        async with self._building:
+            reply = await asyncio.to_thread(
+                swagger.reply, content_type, accept_encoding=request.header(b"accept-encoding")
+            )
+        return _response(reply, request)
 
     def _reply(self, path: str, request: Request) -> OpenApiReply | None:
         encoding = request.header(b"accept-encoding")
@@ -42,6 +54,17 @@ class OpenApiPages:
             return self._openapi.index(accept_encoding=encoding)
         wanted = request.query.get("hash", "")
         return self._openapi.document(path, accept_encoding=encoding, requested_hash=wanted)
+
+
+def _response(reply: OpenApiReply, request: Request) -> Response:
+    headers = tuple(
+        (name.lower().encode(), value.encode())
+        for name, value in reply.headers().items()
+        if name.lower() not in ("content-type", "cache-control")
+    )
+    headers += ((b"cache-control", reply.cache_control.encode()),)
+    response = Response(reply.body, 200, reply.content_type, headers)
+    return revalidated(response, reply.etag, request.header(b"if-none-match"))
 
 
 class Definitions:

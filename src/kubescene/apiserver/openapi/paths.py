@@ -22,7 +22,7 @@ from kubescene.apiserver.openapi.operations import (
     META,
     STREAM,
     TEXT,
-    Operation,
+    PathOperation,
     information_path,
     optional_body,
     path_item,
@@ -133,7 +133,7 @@ class _ResourcePaths:
 
     # -- the collection and the object ------------------------------------------------------
 
-    def _collection_operations(self) -> list[Operation]:
+    def _collection_operations(self) -> list[PathOperation]:
         verbs = self._served.verbs
         operations = []
         if "list" in verbs:
@@ -144,15 +144,15 @@ class _ResourcePaths:
             operations.append(self._delete_collection())
         return operations
 
-    def _item_operations(self) -> list[Operation]:
+    def _item_operations(self) -> list[PathOperation]:
         operations = self._read_write(self._served.gvk, self._served.verbs)
         if "delete" in self._served.verbs:
             operations.append(self._delete())
         return operations
 
-    def _list(self, suffix: str = "") -> Operation:
+    def _list(self, suffix: str = "") -> PathOperation:
         scope = "" if suffix else self._scope
-        return Operation(
+        return PathOperation(
             method="get",
             action="list",
             operation_id=self._id("list", f"{scope}{self._served.kind}{suffix}"),
@@ -162,10 +162,10 @@ class _ResourcePaths:
             query=parameters.LIST,
         )
 
-    def _create(self, gvk: GroupVersionKind, subresource: str = "") -> Operation:
+    def _create(self, gvk: GroupVersionKind, subresource: str = "") -> PathOperation:
         body = reference(self._names(gvk))
         what = f"{subresource} of a {self._served.kind}" if subresource else f"a {gvk.kind}"
-        return Operation(
+        return PathOperation(
             method="post",
             action="post",
             operation_id=self._id("create", self._word(subresource)),
@@ -176,9 +176,9 @@ class _ResourcePaths:
             request_body=required_body(body),
         )
 
-    def _delete_collection(self) -> Operation:
+    def _delete_collection(self) -> PathOperation:
         kind = self._served.kind
-        return Operation(
+        return PathOperation(
             method="delete",
             action="deletecollection",
             operation_id=self._id("delete", f"Collection{self._scope}{kind}"),
@@ -189,10 +189,10 @@ class _ResourcePaths:
             request_body=optional_body(reference(f"{META}DeleteOptions")),
         )
 
-    def _delete(self) -> Operation:
+    def _delete(self) -> PathOperation:
         returned = self._served.named_resource in _RETURNED_WHEN_DELETED
         reply = reference(self._schema if returned else f"{META}Status")
-        return Operation(
+        return PathOperation(
             method="delete",
             action="delete",
             operation_id=self._id("delete", self._word()),
@@ -205,13 +205,13 @@ class _ResourcePaths:
 
     def _read_write(
         self, gvk: GroupVersionKind, verbs: Iterable[str], subresource: str = ""
-    ) -> list[Operation]:
+    ) -> list[PathOperation]:
         builders = {"get": self._read, "patch": self._patch, "update": self._replace}
         return [build(gvk, subresource) for verb, build in builders.items() if verb in verbs]
 
-    def _read(self, gvk: GroupVersionKind, subresource: str) -> Operation:
+    def _read(self, gvk: GroupVersionKind, subresource: str) -> PathOperation:
         is_log = subresource == "log"
-        return Operation(
+        return PathOperation(
             method="get",
             action="get",
             operation_id=self._id("read", self._word(subresource)),
@@ -223,9 +223,9 @@ class _ResourcePaths:
             query=parameters.LOG if is_log else (),
         )
 
-    def _replace(self, gvk: GroupVersionKind, subresource: str) -> Operation:
+    def _replace(self, gvk: GroupVersionKind, subresource: str) -> PathOperation:
         body = reference(self._names(gvk))
-        return Operation(
+        return PathOperation(
             method="put",
             action="put",
             operation_id=self._id("replace", self._word(subresource)),
@@ -236,9 +236,9 @@ class _ResourcePaths:
             request_body=required_body(body),
         )
 
-    def _patch(self, gvk: GroupVersionKind, subresource: str) -> Operation:
+    def _patch(self, gvk: GroupVersionKind, subresource: str) -> PathOperation:
         accepted = _PATCHES if self._served.custom else (*_PATCHES, _STRATEGIC)
-        return Operation(
+        return PathOperation(
             method="patch",
             action="patch",
             operation_id=self._id("patch", self._word(subresource)),
@@ -268,10 +268,10 @@ class _ResourcePaths:
             paths[f"{path}/{{path}}"] = deeper
         return paths
 
-    def _connect(self, subresource: Subresource, suffix: str = "") -> list[Operation]:
+    def _connect(self, subresource: Subresource, suffix: str = "") -> list[PathOperation]:
         methods = [m for verb in subresource.verbs for m in _CONNECT_METHODS[verb]]
         return [
-            Operation(
+            PathOperation(
                 method=method,
                 action="connect",
                 operation_id=self._id(
@@ -299,9 +299,9 @@ class _ResourcePaths:
             paths[f"{watch}/{self._served.plural}"] = self._path([everywhere], cluster=True)
         return paths
 
-    def _watch(self, action: str, word: str) -> Operation:
+    def _watch(self, action: str, word: str) -> PathOperation:
         what = "an object of kind" if action == "watch" else "a list of"
-        return Operation(
+        return PathOperation(
             method="get",
             action=action,
             operation_id=self._id("watch", word),
@@ -325,7 +325,7 @@ class _ResourcePaths:
         return f"{part}the specified {self._served.kind}"
 
     def _path(
-        self, operations: list[Operation], *, named: bool = False, cluster: bool = False
+        self, operations: list[PathOperation], *, named: bool = False, cluster: bool = False
     ) -> JsonObject:
         if not operations:
             return {}

@@ -1,34 +1,46 @@
-"""OpenAPI v3: what clients may send, and what the fields mean.
+"""OpenAPI: what clients may send, and what the fields mean.
 
 ``/openapi/v3`` lists one document for each group version together with a hash of its content;
 clients keep a document for as long as the hash stays the same. kubectl reads the document of a kind
 before it creates, applies or explains. Each document is built on first use. Those of built-in kinds
 are the same for all servers of a process and shared; those of custom kinds follow their
-CustomResourceDefinitions.
+CustomResourceDefinitions. Of v3 only JSON is served, whatever ``Accept`` says: every client that
+knows v3 reads it.
 
-Only JSON is served, whatever ``Accept`` says: every client that knows v3 reads it. OpenAPI v2
-(``/openapi/v2``) is not served: clients that still ask for it get 404 and fall back or do without.
+``/openapi/v2`` is one document of everything, as JSON and as protobuf. kubectl asks for it where a
+kind cannot be patched (a Binding), older clients always. It is built when somebody asks for it.
 """
 
 import gzip
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import orjson
 
 from kubescene.api.scheme import ResourceType, Scheme
+from kubescene.apiserver.kubernetes.pages import KUBERNETES_VERSION
+from kubescene.apiserver.negotiation import JSON, first_accepted
 from kubescene.apiserver.openapi.documents import (
     group_version_document,
     index_key,
     information_document,
 )
+from kubescene.apiserver.openapi.swagger import swagger_document
+from kubescene.apiserver.openapi.swagger_protobuf import encode
+from kubescene.errors import NotAcceptableError
 from kubescene.types import JsonObject
 
 PREFIX = "/openapi/v3"
-JSON = "application/json"
+SWAGGER = "/openapi/v2"
+PROTOBUF = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 
+_SWAGGER_TYPES = {
+    JSON: JSON,
+    PROTOBUF: PROTOBUF,
+    "application/com.github.proto-openapi.spec.v2@v1.0+protobuf": PROTOBUF,
+}
 _IMMUTABLE = "public, max-age=31536000, immutable"
 _REVALIDATE = "no-cache, private"
 
@@ -57,11 +69,12 @@ class OpenApiReply:
 
 
 class EncodedDocument:
-    """A document as it is sent, and its hash."""
+    """A document as it is sent, and its hash: of the body, unless another form of it has one."""
 
-    def __init__(self, document: JsonObject) -> None:
-        self.body = orjson.dumps(document)
-        self.hash = hashlib.sha512(self.body).hexdigest().upper()
+    def __init__(self, body: bytes, *, content_type: str = JSON, shared_hash: str = "") -> None:
+        self.body = body
+        self.hash = shared_hash or hashlib.sha512(body).hexdigest().upper()
+        self._content_type = content_type
 
     @cached_property
     def gzipped(self) -> bytes:
@@ -73,9 +86,39 @@ class EncodedDocument:
         return OpenApiReply(
             body=self.gzipped if zipped else self.body,
             etag=f'"{self.hash}"',
+            content_type=self._content_type,
             content_encoding="gzip" if zipped else "",
             cache_control=_IMMUTABLE if requested_hash == self.hash else _REVALIDATE,
         )
+
+
+class Swagger:
+    """The v2 document of one state of the definitions, built when it is asked for.
+
+    That takes long: not a thing to do on an event loop. Nothing that changes is read.
+    """
+
+    def __init__(self, sources: Mapping[str, "_Source"], crds: Sequence[JsonObject]) -> None:
+        self._sources = sources
+        self._crds = crds
+
+    def reply(self, content_type: str, *, accept_encoding: str = "") -> OpenApiReply:
+        encoded = self._protobuf if content_type == PROTOBUF else self._json
+        return encoded.reply(accept_encoding=accept_encoding)
+
+    @cached_property
+    def _json(self) -> EncodedDocument:
+        return _json_document(self._document())
+
+    @cached_property
+    def _protobuf(self) -> EncodedDocument:
+        body = encode(self._document())
+        return EncodedDocument(body, content_type=PROTOBUF, shared_hash=self._json.hash)
+
+    def _document(self) -> JsonObject:
+        """Built for each form: to read all of the JSON again would stop every other thread."""
+        documents = (source.document(key, self._crds) for key, source in self._sources.items())
+        return swagger_document(documents, version=KUBERNETES_VERSION)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +131,14 @@ class _Source:
 
     types: tuple[ResourceType, ...] = ()
     revisions: tuple[tuple[str, ...], ...] = ()
+
+    def document(self, key: str, crds: Sequence[JsonObject]) -> JsonObject:
+        """The v3 document at that key of the index."""
+        if not self.types:
+            return information_document(key)
+        group = self.types[0].gvk.group
+        own = [crd for crd in crds if crd["spec"]["group"] == group]
+        return group_version_document(self.types, own)
 
 
 class OpenApi:
@@ -108,13 +159,14 @@ class OpenApi:
         self._sources: dict[str, _Source] = {}
         self._custom: dict[str, tuple[_Source, EncodedDocument]] = {}
         self._index: EncodedDocument | None = None
+        self._swagger: Swagger | None = None
 
     def index(self, *, accept_encoding: str = "") -> OpenApiReply:
         """``/openapi/v3``: where each document is, with the hash of its content."""
         self._refresh()
         if self._index is None:
             paths = {key: self._location(key) for key in sorted(self._sources)}
-            self._index = EncodedDocument({"paths": paths})
+            self._index = _json_document({"paths": paths})
         return self._index.reply(accept_encoding=accept_encoding)
 
     def document(
@@ -131,6 +183,13 @@ class OpenApi:
         encoded = self._encoded(key)
         return encoded.reply(accept_encoding=accept_encoding, requested_hash=requested_hash)
 
+    def swagger(self) -> Swagger:
+        """``/openapi/v2`` as of now."""
+        self._refresh()
+        if self._swagger is None:
+            self._swagger = Swagger(self._sources, self._definitions)
+        return self._swagger
+
     def _location(self, key: str) -> JsonObject:
         return {"serverRelativeURL": f"{PREFIX}/{key}?hash={self._encoded(key).hash}"}
 
@@ -142,13 +201,9 @@ class OpenApi:
             return _built_in(source.types)
         kept = self._custom.get(key)
         if kept is None or kept[0] != source:
-            document = group_version_document(source.types, self._definitions_of(source))
-            kept = self._custom[key] = source, EncodedDocument(document)
+            document = source.document(key, self._definitions)
+            kept = self._custom[key] = source, _json_document(document)
         return kept[1]
-
-    def _definitions_of(self, source: _Source) -> list[JsonObject]:
-        group = source.types[0].gvk.group
-        return [crd for crd in self._definitions if crd["spec"]["group"] == group]
 
     def _refresh(self) -> None:
         definitions = self._crds()
@@ -161,6 +216,7 @@ class OpenApi:
         self._sources = self._find_sources(revisions)
         self._custom = {k: kept for k, kept in self._custom.items() if k in self._sources}
         self._index = None
+        self._swagger = None
 
     def _find_sources(self, revisions: tuple[tuple[str, ...], ...]) -> dict[str, _Source]:
         sources = {key: _Source() for key in ("api", "apis", "version")}
@@ -174,6 +230,16 @@ class OpenApi:
         return sources
 
 
+def swagger_type(accept: str) -> str:
+    """In which form a client wants the v2 document; 406 if in none that there is."""
+    wanted = first_accepted(accept, _SWAGGER_TYPES)
+    if wanted is None:
+        raise NotAcceptableError(
+            f"only the following media types are accepted: {', '.join(_SWAGGER_TYPES)}"
+        )
+    return _SWAGGER_TYPES[wanted]
+
+
 def accepts_gzip(accept_encoding: str) -> bool:
     """Whether a client that sent this header can read gzip."""
     clauses = accept_encoding.lower().replace(" ", "").split(",")
@@ -184,12 +250,16 @@ def accepts_gzip(accept_encoding: str) -> bool:
 
 @lru_cache(maxsize=256)
 def _built_in(types: tuple[ResourceType, ...]) -> EncodedDocument:
-    return EncodedDocument(group_version_document(types))
+    return _json_document(group_version_document(types))
 
 
 @lru_cache(maxsize=256)
 def _about_server(key: str) -> EncodedDocument:
-    return EncodedDocument(information_document(key))
+    return _json_document(information_document(key))
+
+
+def _json_document(document: JsonObject) -> EncodedDocument:
+    return EncodedDocument(orjson.dumps(document))
 
 
 def _revision(crd: JsonObject) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ from kubescene.apiserver.table import Route
 from kubescene.apiserver.turnstile import Turnstile
 from kubescene.errors import BadRequestError
 from kubescene.live import LiveScenarios
-from kubescene.outside.asking import Asked
+from kubescene.outside.requests import OutsideRequest
 from kubescene.outside.stage import OutsideStage
 from kubescene.types import JsonObject
 
@@ -54,7 +54,9 @@ class ParkingPage:
         body = await bodies.read_command(request, MAX_BODY)
         command = as_object(body.value)
         name, limit_s = name_of(command), wait_of(request)
-        asked = Asked("park", GroupResource("", "park"), name=str(command.get("pod") or ""))
+        asked = OutsideRequest(
+            "park", GroupResource("", "park"), name=str(command.get("pod") or "")
+        )
         program = await self._engine.submit(partial(self._stage.program, name))
         try:
             arrive = partial(self._stage.park, program)

@@ -20,7 +20,7 @@ from kubescene.remedies import Remedy, find_remedies
 LONGEST = 5 * SECOND
 
 
-class Patience:
+class TimeLimit:
     """Goes on until its time is up."""
 
     def __init__(self, longest: int) -> None:
@@ -46,12 +46,12 @@ class RemediesPage:
         pod = request.query.get("pod", "")
         if not pod:
             raise BadRequestError("name a pod: ?pod=NAMESPACE/NAME")
-        patience = Patience(LONGEST)
+        patience = TimeLimit(LONGEST)
         remedies = await self._engine.submit(lambda: self._find(pod, patience))
         answer = {"remedies": remedies, "complete": not patience.is_over}
         return Response(msgspec.json.encode(answer))
 
-    def _find(self, pod: str, patience: Patience) -> list[Remedy]:
+    def _find(self, pod: str, patience: TimeLimit) -> list[Remedy]:
         cluster = self._engine.cluster
         if cluster.options.scheduler.extenders:
             raise ConflictError(

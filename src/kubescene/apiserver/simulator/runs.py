@@ -32,7 +32,7 @@ from kubescene.errors import (
 )
 from kubescene.live import LiveRun, LiveScenarios
 from kubescene.live.finished import entry_of, files_of, found_among
-from kubescene.runs.catalogue import RUNNING, Kind, RunEntry, Runs
+from kubescene.runs.catalogue import RUNNING, RunEntry, RunKind, Runs
 
 PLACE = f"{PREFIX}runs"
 MOST_LISTED = 1000
@@ -64,11 +64,11 @@ class RunPages:
 
     async def _list(self, request: Request) -> Response:
         kind, limit = request.query.get("kind", ""), request.number("limit") or MOST_LISTED
-        if kind not in ("", *Kind):
-            raise BadRequestError(f"kind must be {' or '.join(Kind)}, not {kind!r}")
+        if kind not in ("", *RunKind):
+            raise BadRequestError(f"kind must be {' or '.join(RunKind)}, not {kind!r}")
         if not 1 <= limit <= MOST_LISTED:
             raise BadRequestError(f"limit must be from 1 to {MOST_LISTED}, not {limit}")
-        asked = Kind(kind) if kind else None
+        asked = RunKind(kind) if kind else None
         live = await self._live()
         found = await self._aside(self._listed, live, asked)
         return json_response({"runs": msgspec.to_builtins(found[:limit])})
@@ -93,12 +93,12 @@ class RunPages:
 
     # -- in a thread -----------------------------------------------------------------------------
 
-    def _listed(self, live: list[LiveRun], kind: Kind | None) -> list[RunEntry]:
+    def _listed(self, live: list[LiveRun], kind: RunKind | None) -> list[RunEntry]:
         runs = self._kept()
         if self._scenarios.finished.catalogue is not None:
             return runs.list(kind)
-        found = [] if kind is Kind.SCENARIO else runs.list(Kind.TRAFFIC)
-        found += [] if kind is Kind.TRAFFIC else map(entry_of, live)
+        found = [] if kind is RunKind.SCENARIO else runs.list(RunKind.TRAFFIC)
+        found += [] if kind is RunKind.TRAFFIC else map(entry_of, live)
         return sorted(found, key=lambda each: (each.created, each.kind, each.number), reverse=True)
 
     def _described(self, live: list[LiveRun], id: str) -> tuple[RunEntry, dict[str, int]]:
@@ -125,7 +125,7 @@ class RunPages:
     def _is_kept(self, id: str) -> bool:
         """Whether the catalogue has it, and not only this server's memory."""
         has_catalogue = self._scenarios.finished.catalogue is not None
-        return has_catalogue or not id.startswith(f"{Kind.SCENARIO}-")
+        return has_catalogue or not id.startswith(f"{RunKind.SCENARIO}-")
 
     def _kept(self) -> Runs:
         catalogue = self._scenarios.finished.catalogue

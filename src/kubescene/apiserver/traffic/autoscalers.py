@@ -12,13 +12,13 @@ from typing import NamedTuple
 
 from kubescene.autoscalers import AutoscalerPlugin
 from kubescene.autoscalers.dispatcher import Dispatcher
-from kubescene.autoscalers.loading import load_autoscaler, named, started
+from kubescene.autoscalers.references import load_autoscaler, named, started
 from kubescene.traffic import TrafficRun
 from kubescene.traffic.runs import available
 from kubescene.traffic.spec.objects import autoscaler_of
 
 
-class Offer(NamedTuple):
+class RunAutoscalers(NamedTuple):
     """A dispatcher for one run, and those that take part in it without an object."""
 
     dispatcher: Dispatcher
@@ -51,13 +51,13 @@ class OfferedAutoscalers:
         return [each for each in used if each not in offered]
 
     @contextmanager
-    def of(self, run: TrafficRun) -> Iterator[Offer]:
+    def of(self, run: TrafficRun) -> Iterator[RunAutoscalers]:
         """For one run; what was made for it is given back afterwards."""
         plugins = [load_autoscaler(each) for each in self._classes]
         dispatcher = available(run.spec, plugins, partitions=self._partitions)
         for each in self._processes:
             dispatcher.register(each, shared=True)
         try:
-            yield Offer(dispatcher, plugins)
+            yield RunAutoscalers(dispatcher, plugins)
         finally:
             dispatcher.close()

@@ -166,7 +166,7 @@ class TrafficRuns:
         return await self._work(Job(configuration, repeats=id), self._simulated, request)
 
     async def _work(
-        self, job: "Job", work: Callable[["Job"], "Reply"], request: Request
+        self, job: "Job", work: Callable[["Job"], "RunReply"], request: Request
     ) -> Response | None:
         if self._closed or len(self._open) >= self._at_once:
             raise TooManyRequestsError(
@@ -175,7 +175,7 @@ class TrafficRuns:
             )
         self._open.add(job)
         request.afterwards.append(partial(self._answered, job))
-        client = Client(request)
+        client = WaitingClient(request)
         try:
             id, first, rest = await self._unless_gone(job, client, work, job)
             location = ((b"location", f"{RUNS}/{id}".encode()),)
@@ -193,7 +193,7 @@ class TrafficRuns:
         headers: Headers,
         pieces: tuple[bytes, Iterator[Piece]],
         send: Send,
-        client: "Client",
+        client: "WaitingClient",
     ) -> None:
         """A long reply, piece by piece, as fast as the client reads."""
         piece, rest = pieces
@@ -208,7 +208,7 @@ class TrafficRuns:
     async def _unless_gone(
         self,
         job: "Job",
-        client: "Client",
+        client: "WaitingClient",
         work: Callable[..., T],
         *arguments: object,
     ) -> T:
@@ -226,7 +226,7 @@ class TrafficRuns:
             raise ClientGoneError
         return doing.result()
 
-    def _simulated(self, job: "Job") -> "Reply":
+    def _simulated(self, job: "Job") -> "RunReply":
         """In a thread: simulate, keep and answer."""
         try:
             arrivals = self._arrivals(job.run)
@@ -273,7 +273,7 @@ class TrafficRuns:
                 _log.error("run %d was answered and cannot be kept: %s", id, error)
                 self.store.fail(id, f"it was answered and cannot be kept: {error}")
 
-    def _told(self, job: "Job") -> "Reply":
+    def _told(self, job: "Job") -> "RunReply":
         """In a thread: the answer of a run that was kept."""
         assert job.repeats is not None
         try:
@@ -303,7 +303,7 @@ class TrafficRuns:
         return arrivals
 
 
-class Reply(NamedTuple):
+class RunReply(NamedTuple):
     """The beginning of an answer, and its rest if it is long."""
 
     id: int
@@ -353,10 +353,10 @@ def refused(error: TrafficError, asked: RunRequest | None = None) -> BadRequestE
     return BadRequestError(str(told), causes=causes)
 
 
-def replied(id: int, result: TrafficResult) -> "Reply":
+def replied(id: int, result: TrafficResult) -> "RunReply":
     pieces = reply(result)
     first = joined(pieces)
-    return Reply(id, first, pieces if len(first) >= PIECE else None)
+    return RunReply(id, first, pieces if len(first) >= PIECE else None)
 
 
 def joined(pieces: Iterator[Piece]) -> bytes:
@@ -377,7 +377,7 @@ def rehearse() -> None:
     replied(0, simulated(run, arrivals_of(run.spec), own))
 
 
-class Client:
+class WaitingClient:
     """Whoever waits for a run. It is watched only where that takes more than `SHORT_S`."""
 
     def __init__(self, request: Request) -> None:

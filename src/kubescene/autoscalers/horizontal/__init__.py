@@ -26,12 +26,13 @@ from kubescene.autoscalers.horizontal.back_tests import (
 )
 from kubescene.autoscalers.horizontal.behavior import History, Recommendation, ScaleEvent
 from kubescene.autoscalers.horizontal.controller import (
+    Decision,
     HorizontalAutoscaler,
     Result,
     complete,
+    decide,
     reconcile,
 )
-from kubescene.autoscalers.horizontal.decisions import Decision, decide
 from kubescene.autoscalers.horizontal.explanations import Explanation
 from kubescene.autoscalers.horizontal.observations import (
     MetricsSource,
@@ -46,9 +47,13 @@ from kubescene.autoscalers.horizontal.observations import (
     ScaleFailure,
     observed_pod,
 )
-from kubescene.autoscalers.horizontal.options import HorizontalOptions
 from kubescene.autoscalers.horizontal.plugin import HorizontalPlugin
-from kubescene.autoscalers.horizontal.specs import HorizontalSpec, accepted, compiled
+from kubescene.autoscalers.horizontal.specs import (
+    HorizontalOptions,
+    HorizontalSpec,
+    accepted,
+    compiled,
+)
 from kubescene.autoscalers.horizontal.statuses import Condition, HorizontalStatus, Notice
 
 __all__ = [

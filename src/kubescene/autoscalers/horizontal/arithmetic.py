@@ -1,18 +1,13 @@
-"""Go's numbers and texts.
-
-Numbers as the controller has them: Go's fixed-width integers and 64-bit floats, on amd64.
+"""Numbers as the controller has them: Go's fixed-width integers and 64-bit floats, on amd64.
 
 A float that no integer can hold becomes the smallest one, and sums wrap around. Both are far
 outside of real clusters, but a proposal that overflows is a scale-down there and so it is here.
-
-Values as the controller's messages show them.
 """
 
 import math
 import re
 
-from kubescene.api.quantity import MAX_INT64, MIN_INT64, Format, Quantity
-from kubescene.types import JsonObject
+from kubescene.api.quantity import MAX_INT64, MIN_INT64, Quantity, QuantityFormat
 
 MAX_INT32 = 2**31 - 1
 MIN_INT32 = -(2**31)
@@ -61,7 +56,7 @@ def approximate(quantity: Quantity) -> float:
 
     Not the nearest float: ``9m`` is 9 x 0.001, a little more than 0.009.
     """
-    if quantity.format is Format.BINARY_SI and not quantity.nanos % 10**9:
+    if quantity.format is QuantityFormat.BINARY_SI and not quantity.nanos % 10**9:
         return float(quantity.nanos // 10**9)
     match = _DECIMAL.fullmatch(str(quantity))
     if match is None:
@@ -70,24 +65,3 @@ def approximate(quantity: Quantity) -> float:
     power = _POWERS.get(suffix or "", int(exponent or 0)) - len(fraction)
     digits = float(int(f"{sign}{whole}{fraction}"))
     return digits * float(f"1e{power}") if power else digits
-
-
-def shown_selector(selector: JsonObject | None) -> str:
-    """A LabelSelector as Go prints a pointer to one."""
-    if selector is None:
-        return "nil"
-    labels = selector.get("matchLabels") or {}
-    pairs = "".join(f"{key}: {labels[key]}," for key in sorted(labels))
-    expressions = "".join(map(_expression, selector.get("matchExpressions") or ()))
-    return (
-        f"&LabelSelector{{MatchLabels:map[string]string{{{pairs}}},"
-        f"MatchExpressions:[]LabelSelectorRequirement{{{expressions}}},}}"
-    )
-
-
-def _expression(expression: JsonObject) -> str:
-    values = " ".join(expression.get("values") or ())
-    return (
-        f"LabelSelectorRequirement{{Key:{expression.get('key', '')},"
-        f"Operator:{expression.get('operator', '')},Values:[{values}],}},"
-    )

@@ -1,22 +1,17 @@
-"""Recorded usage, played to an autoscaler.
-
-Usage over time, as somebody measured it: what a back-test plays to an autoscaler.
+"""What an autoscaler would have done: recorded usage played to it, pass by pass.
 
 A sample says what was used at an instant, under the keys of the autoscaler's metrics
 (`usage_key`): ``cpu`` and ``memory`` are the sum over all pods, ``app/cpu`` is that of one
 container, a Pods metric has its name and is a sum, too, Object and External metrics have their name
 and are the value itself. Amounts are quantities or plain numbers: cores, bytes, units.
 
-Answers of the metrics APIs as data: what a recording, a test or a back-test hands in.
-
-Of several series of one name the first answers whose labels satisfy the metric's selector; a
-metric without a selector takes any. Where there is none, the API does not know the metric.
-
-What an autoscaler would have done: recorded usage played to it, pass by pass.
-
 The load is taken to be the same whatever the count: the usage of a sample is spread evenly over
 the pods that are ready. Pods follow the decisions: new ones are ready after ``startup``, the newest
 go first. Between two samples the older one holds.
+
+`RecordedMetrics` are answers of the metrics APIs as data. Of several series of one name the first
+answers whose labels satisfy the metric's selector; a metric without a selector takes any. Where
+there is none, the API does not know the metric.
 """
 
 import math
@@ -41,9 +36,8 @@ from kubescene.autoscalers.horizontal.observations import (
     Scale,
     ScaledPod,
 )
-from kubescene.autoscalers.horizontal.options import HorizontalOptions
-from kubescene.autoscalers.horizontal.specs import HorizontalSpec, MetricSpec
-from kubescene.clock.durations import SECOND
+from kubescene.autoscalers.horizontal.specs import HorizontalOptions, HorizontalSpec, MetricSpec
+from kubescene.durations import SECOND
 from kubescene.errors import ConfigurationError
 from kubescene.types import JsonObject, Nanoseconds
 
@@ -58,7 +52,7 @@ class UsageSample(Struct, frozen=True):
     where: str = ""
 
 
-class Usage(Struct, frozen=True):
+class RecordedUsage(Struct, frozen=True):
     """A checked sample: thousandths."""
 
     time: Nanoseconds
@@ -70,7 +64,7 @@ def usage_key(metric: MetricSpec) -> str:
     return f"{metric.container}/{metric.name}" if metric.container else metric.name
 
 
-def checked_usage(samples: Iterable[UsageSample], spec: HorizontalSpec) -> list[Usage]:
+def checked_usage(samples: Iterable[UsageSample], spec: HorizontalSpec) -> list[RecordedUsage]:
     """The samples in thousandths. `ConfigurationError` names the sample and the key at fault."""
     usage = list(_usage(samples, {usage_key(metric) for metric in spec.metrics}))
     if not usage:
@@ -78,7 +72,7 @@ def checked_usage(samples: Iterable[UsageSample], spec: HorizontalSpec) -> list[
     return usage
 
 
-def _usage(samples: Iterable[UsageSample], wanted: Iterable[str]) -> Iterator[Usage]:
+def _usage(samples: Iterable[UsageSample], wanted: Iterable[str]) -> Iterator[RecordedUsage]:
     keys, last = sorted(wanted), None
     for number, sample in enumerate(samples):
         where = f"{sample.where}: " if sample.where else f"usage[{number}]."
@@ -88,7 +82,9 @@ def _usage(samples: Iterable[UsageSample], wanted: Iterable[str]) -> Iterator[Us
         if missing := next((key for key in keys if key not in sample.amounts), None):
             known = ", ".join(sorted(sample.amounts)) or "nothing"
             raise ConfigurationError(f"{where}{missing}: missing; the sample has {known}")
-        yield Usage(sample.time, {key: milli(sample.amounts[key], f"{where}{key}") for key in keys})
+        yield RecordedUsage(
+            sample.time, {key: milli(sample.amounts[key], f"{where}{key}") for key in keys}
+        )
 
 
 def milli(amount: Amount, where: str) -> int:
@@ -268,7 +264,7 @@ def back_test(
             f"usage: {passes:,} passes from the first sample to the last; are the times in "
             "nanoseconds? Else take a longer interval"
         )
-    target = _Target(autoscaler.spec.metrics, requests or {}, startup)
+    target = _ScaledTarget(autoscaler.spec.metrics, requests or {}, startup)
     start = max(autoscaler.spec.minimum, 1) if replicas is None else replicas
     if start < 0:
         raise ConfigurationError(f"replicas: {start} is negative")
@@ -277,7 +273,10 @@ def back_test(
 
 
 def _rows(
-    autoscaler: HorizontalAutoscaler, target: "_Target", usage: list[Usage], interval: Nanoseconds
+    autoscaler: HorizontalAutoscaler,
+    target: "_ScaledTarget",
+    usage: list[RecordedUsage],
+    interval: Nanoseconds,
 ) -> Iterable[BackTestRow]:
     at, now = 0, usage[0].time
     while now <= usage[-1].time:
@@ -295,7 +294,7 @@ def _row(now: Nanoseconds, replicas: int, ready: int, result: Result) -> BackTes
     return BackTestRow(now, replicas, ready, why.proposal, result.desired, why, result.error)
 
 
-class _Target:
+class _ScaledTarget:
     """The scaled workload: pods that come and go, and the usage that they share."""
 
     def __init__(
@@ -320,7 +319,7 @@ class _Target:
         del self._created[max(replicas, 0) :]
         self._created += [now] * (replicas - len(self._created))
 
-    def observed(self, usage: Usage, now: Nanoseconds) -> Observation:
+    def observed(self, usage: RecordedUsage, now: Nanoseconds) -> Observation:
         pods = tuple(self._pod(number, now) for number in range(self.replicas))
         scale = Scale(self.replicas, _SELECTOR)
         return Observation(scale, pods, _SharedUsage(self._metrics, usage, pods, now))
@@ -345,7 +344,7 @@ class _SharedUsage:
     def __init__(
         self,
         metrics: tuple[MetricSpec, ...],
-        usage: Usage,
+        usage: RecordedUsage,
         pods: tuple[ScaledPod, ...],
         now: Nanoseconds,
     ) -> None:

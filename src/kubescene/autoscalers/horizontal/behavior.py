@@ -1,27 +1,19 @@
-"""What `spec.behavior` and the bounds make of a proposal, with what is remembered for it.
+"""From a proposal to a count that may be: stabilized first, then limited (`Normalizing`).
 
-What the controller remembers of one autoscaler: a value, replaced by every pass.
+**Stabilized**: recommendations of the recent past hold back a new one. Without ``behavior`` the
+highest recommendation of the controller's window wins. With it each direction has a window: never
+above the lowest of one, never below the highest of the other. The two disagree about a
+recommendation that is exactly as old as the window: without ``behavior`` it still counts. What is
+remembered is always the raw proposal.
 
-Slots are reused as the controller reuses them: the last one that nobody can need any more is
-overwritten, and only if there is none the list grows. `replaced` therefore keeps an order that is
-not the order of time.
+**Limited**: by the bounds of the object, and by the rate at which it may change. Without
+``behavior`` a count may double, or become four. With it the policies say how many pods may come or
+go within a period. Changes that were made within it are taken back first, so that a policy speaks
+of the count at the period's start.
 
-Recommendations of the recent past hold back a new one.
-
-Without ``behavior`` the highest recommendation of the controller's window wins. With it each
-direction has a window: never above the lowest of one, never below the highest of the other.
-The two disagree about a recommendation that is exactly as old as the window: without
-``behavior`` it still counts. What is remembered is always the raw proposal.
-
-How far one pass may go: the bounds of the object, and the rate at which it may change.
-
-Without ``behavior`` a count may double, or become four. With it the policies say how many pods may
-come or go within a period. Changes that were made within it are taken back first, so that a
-policy speaks of the count at the period's start.
-
-From a proposal to a count that may be: stabilized first, then limited.
-
-An object without ``behavior`` has one window and one rate, one with it those of its rules.
+What is remembered for both is a `History`, a value that every pass replaces. Slots are reused as
+the controller reuses them: the last one that nobody can need any more is overwritten, and only if
+there is none the list grows. `replaced` therefore keeps an order that is not the order of time.
 """
 
 from typing import NamedTuple, TypeVar
@@ -29,9 +21,14 @@ from typing import NamedTuple, TypeVar
 from msgspec import Struct
 
 from kubescene.autoscalers.horizontal.arithmetic import ceiling, truncated32, wrapped32
-from kubescene.autoscalers.horizontal.options import HorizontalOptions
-from kubescene.autoscalers.horizontal.specs import Behavior, HorizontalSpec, Policy, ScalingRules
-from kubescene.clock.durations import SECOND
+from kubescene.autoscalers.horizontal.specs import (
+    Behavior,
+    HorizontalOptions,
+    HorizontalSpec,
+    Policy,
+    ScalingRules,
+)
+from kubescene.durations import SECOND
 from kubescene.types import Nanoseconds
 
 

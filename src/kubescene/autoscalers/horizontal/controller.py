@@ -1,26 +1,57 @@
-"""The controller: one pass, and one autoscaler through time.
+"""The controller, from what a pass sees to what it writes; and one autoscaler through time.
 
-One whole pass of the controller, as a function: object, world, history and time in, all out.
-
-`reconcile` decides and completes at once. Who has a real scale to write calls
-`kubescene.autoscalers.horizontal.decisions.decide`, writes, and then `complete`.
-
-One autoscaler through time: the object, its status and its history, pass after pass.
+A pass (`reconcile`) is two steps, with the write of the scale between them. `decide` goes from
+metrics to a count: propose, stabilize, limit. `complete` makes status, events and history of that,
+once it is known how the write went. Who has a real scale to write calls the two itself.
+`HorizontalAutoscaler` keeps an object's status and history from pass to pass.
 """
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
+import msgspec
 from msgspec import Struct
 
-from kubescene.autoscalers.horizontal.behavior import History
-from kubescene.autoscalers.horizontal.decisions import NORMAL, WARNING, Decision, decide
+from kubescene.autoscalers.horizontal.behavior import (
+    DOWN_LIMIT,
+    DOWN_STABILIZED,
+    READY,
+    TOO_FEW,
+    TOO_MANY,
+    UP_LIMIT,
+    UP_STABILIZED,
+    WITHIN_RANGE,
+    History,
+    Normalizing,
+)
 from kubescene.autoscalers.horizontal.explanations import Explanation
-from kubescene.autoscalers.horizontal.observations import Observation
-from kubescene.autoscalers.horizontal.options import HorizontalOptions
-from kubescene.autoscalers.horizontal.specs import HorizontalSpec, accepted, compiled
+from kubescene.autoscalers.horizontal.metrics import (
+    Combined,
+    MeasuredMetric,
+    Measuring,
+    MeasuringContext,
+    combined,
+)
+from kubescene.autoscalers.horizontal.observations import (
+    Observation,
+    Scale,
+    ScaledPod,
+    ScaleFailure,
+    SelectorRefusal,
+    selected,
+    usable_selector,
+)
+from kubescene.autoscalers.horizontal.specs import (
+    HorizontalOptions,
+    HorizontalSpec,
+    accepted,
+    compiled,
+)
 from kubescene.autoscalers.horizontal.statuses import (
     ABLE_TO_SCALE,
     SCALED_TO_ZERO,
+    SCALING_ACTIVE,
+    SCALING_LIMITED,
     Condition,
     ConditionList,
     HorizontalStatus,
@@ -29,6 +60,24 @@ from kubescene.autoscalers.horizontal.statuses import (
 from kubescene.types import JsonObject, Nanoseconds
 
 DEFAULTS = HorizontalOptions()
+
+NORMAL, WARNING = "Normal", "Warning"
+ABOVE_MAXIMUM = "Current number of replicas above Spec.MaxReplicas"
+BELOW_MINIMUM = "Current number of replicas below Spec.MinReplicas"
+FAILED_COMPUTE = "FailedComputeMetricsReplicas"
+
+MESSAGES = {
+    READY: "recommended size matches current size",
+    UP_STABILIZED: "recent recommendations were lower than current one, "
+    "applying the lowest recent recommendation",
+    DOWN_STABILIZED: "recent recommendations were higher than current one, "
+    "applying the highest recent recommendation",
+    WITHIN_RANGE: "the desired count is within the acceptable range",
+    TOO_FEW: "the desired replica count is less than the minimum replica count",
+    TOO_MANY: "the desired replica count is more than the maximum replica count",
+    UP_LIMIT: "the desired replica count is increasing faster than the maximum scale rate",
+    DOWN_LIMIT: "the desired replica count is decreasing faster than the maximum scale rate",
+}
 
 
 class Result(Struct, frozen=True):
@@ -67,6 +116,231 @@ def reconcile(
     """
     decision = decide(spec, status, observation, history, now=now, options=options)
     return complete(decision, scale_error=scale_error, status_error=status_error)
+
+
+# -- up to the write -------------------------------------------------------------------------
+
+
+class Decision(Struct, frozen=True):
+    """What a pass wants, before it is written.
+
+    ``wanted`` is the count to write to the scale, None if it shall stay. ``error`` is the error
+    of the pass so far; ``ended``: it cannot go on, only the status is written. ``last`` are events
+    that follow the write of the status.
+    """
+
+    spec: HorizontalSpec
+    before: HorizontalStatus
+    now: Nanoseconds
+    current: int | None
+    wanted: int | None
+    reason: str
+    conditions: tuple[Condition, ...]
+    events: tuple[Notice, ...]
+    history: History
+    metrics: tuple[JsonObject, ...]
+    explanation: Explanation
+    options: HorizontalOptions
+    last: tuple[Notice, ...] = ()
+    error: str = ""
+    ended: bool = False
+
+
+def decide(
+    spec: HorizontalSpec,
+    status: HorizontalStatus,
+    observation: Observation,
+    history: History,
+    *,
+    now: Nanoseconds,
+    options: HorizontalOptions,
+) -> Decision:
+    """One pass over what was observed at ``now``, up to what should be written."""
+    return _Pass(spec, status, observation, history, now, options).run()
+
+
+class _Pass:
+    """The working state of one call of `decide`."""
+
+    def __init__(
+        self,
+        spec: HorizontalSpec,
+        status: HorizontalStatus,
+        observation: Observation,
+        history: History,
+        now: Nanoseconds,
+        options: HorizontalOptions,
+    ) -> None:
+        self._spec = spec
+        self._status = status
+        self._observation = observation
+        self._history = history
+        self._now = now
+        self._options = options
+        self._conditions = ConditionList(status.conditions, now)
+        self._events: list[Notice] = []
+        self._measurements: tuple[MeasuredMetric, ...] = ()
+
+    def run(self) -> Decision:
+        scale = self._observation.scale
+        if isinstance(scale, ScaleFailure):
+            return self._without_scale(scale)
+        text = "the HPA controller was able to get the target's current scale"
+        self._conditions.set(ABLE_TO_SCALE, True, "SucceededGetScale", text)
+        self._history = self._history.seeded(scale.replicas, self._now)
+        current = scale.replicas
+        if current == 0 and not self._may_leave_zero():
+            return self._disabled()
+        if current > self._spec.maximum:
+            return self._out_of_range(current, self._spec.maximum, ABOVE_MAXIMUM)
+        if current != 0 and current < self._spec.minimum:
+            return self._out_of_range(current, self._spec.minimum, BELOW_MINIMUM)
+        return self._by_metrics(scale)
+
+    # -- without metrics ---------------------------------------------------------------------
+
+    def _without_scale(self, failure: ScaleFailure) -> Decision:
+        text = f"the HPA controller was unable to get the target's current scale: {failure.message}"
+        self._events.append(Notice(WARNING, "FailedGetScale", failure.message))
+        self._conditions.set(ABLE_TO_SCALE, False, "FailedGetScale", text)
+        return self._ended(None, failure.error, note=failure.message)
+
+    def _may_leave_zero(self) -> bool:
+        """Only a count of zero that the autoscaler itself made."""
+        if not (self._options.scale_to_zero and self._status.is_true(SCALED_TO_ZERO)):
+            return False
+        return self._spec.minimum != 0 or self._spec.can_be_zero
+
+    def _disabled(self) -> Decision:
+        text = "scaling is disabled since the replica count of the target is zero"
+        self._conditions.set(SCALING_ACTIVE, False, "ScalingDisabled", text)
+        if not self._options.scale_to_zero:
+            self._conditions.remove(SCALED_TO_ZERO)
+        return self._decision(0, None, explanation=Explanation(self._now, 0, 0, note=text))
+
+    def _out_of_range(self, current: int, bound: int, reason: str) -> Decision:
+        explanation = Explanation(self._now, current, bound, note=reason)
+        return self._decision(current, bound, reason, explanation)
+
+    # -- by metrics --------------------------------------------------------------------------
+
+    def _by_metrics(self, scale: Scale) -> Decision:
+        seen = self._observation
+        selector = usable_selector(scale.selector, self._spec, seen.pods, seen.others)
+        if isinstance(selector, SelectorRefusal):
+            return self._refused(scale.replicas, selector)
+        self._measurements = tuple(self._measured(scale, selected(seen.pods, selector)))
+        for each in self._measurements:
+            if each.failure is not None:
+                self._events.append(Notice(WARNING, each.failure.reason, each.failure.message))
+        found = combined(self._measurements, scale.replicas)
+        if found.replicas is None:
+            assert found.failure is not None  # there is no count because of it
+            text = f"the HPA was unable to compute the replica count: {found.failure.message}"
+            self._conditions.set(SCALING_ACTIVE, False, found.failure.reason, text)
+            note = "a metric failed, and the others do not ask for more"
+            return self._ended(scale.replicas, found.error, computing=True, note=note)
+        text = f"the HPA was able to successfully calculate a replica count from {found.metric}"
+        self._conditions.set(SCALING_ACTIVE, True, "ValidMetricFound", text)
+        return self._by_proposal(scale.replicas, max(found.replicas, 0), found)
+
+    def _refused(self, current: int, refusal: SelectorRefusal) -> Decision:
+        self._events.append(Notice(WARNING, refusal.event, refusal.error))
+        self._conditions.set(SCALING_ACTIVE, False, refusal.reason, refusal.message)
+        return self._ended(current, refusal.error, computing=True, note=refusal.error)
+
+    def _measured(self, scale: Scale, ours: list[ScaledPod]) -> Iterator[MeasuredMetric]:
+        pods = self._observation.pods
+        unselected: frozenset[str] = frozenset()
+        if len(ours) < len(pods):
+            unselected = frozenset(pod.name for pod in pods) - {pod.name for pod in ours}
+        status = scale.replicas if scale.status_replicas is None else scale.status_replicas
+        context = MeasuringContext(
+            self._spec,
+            self._observation.metrics,
+            ours,
+            unselected,
+            scale.replicas,
+            status,
+            self._options,
+            self._now,
+        )
+        return map(Measuring(context).measure, self._spec.metrics)
+
+    def _by_proposal(self, current: int, proposal: int, found: Combined) -> Decision:
+        normalizing = Normalizing(self._spec, self._options, self._now)
+        held = normalizing.stabilized(proposal, self._history, current=current)
+        self._history = held.history
+        self._conditions.set(ABLE_TO_SCALE, True, held.reason, MESSAGES[held.reason])
+        within = normalizing.limited(held.replicas, self._history, current=current)
+        is_limited = within.replicas != held.replicas
+        text = MESSAGES[within.reason]
+        self._conditions.set(SCALING_LIMITED, is_limited, within.reason, text)
+        desired, reason = within.replicas, _reason(current, proposal, found.metric)
+        if current == 0 and desired < self._spec.minimum:
+            desired, reason = self._spec.minimum, reason or BELOW_MINIMUM
+        explanation = Explanation(
+            self._now,
+            current,
+            desired,
+            self._measurements,
+            found.metric,
+            proposal,
+            held,
+            within,
+        )
+        wanted = None if desired == current else desired
+        return self._decision(current, wanted, reason, explanation, error=found.error)
+
+    # -- what comes of it --------------------------------------------------------------------
+
+    def _ended(
+        self, current: int | None, error: str, *, note: str, computing: bool = False
+    ) -> Decision:
+        """A pass that cannot go on: the count stays, the status says why."""
+        stays = self._status.current_replicas if current is None else current
+        explanation = Explanation(self._now, stays, stays, self._measurements, note=note)
+        decision = self._decision(current, None, explanation=explanation, error=error)
+        if computing:
+            prefix = "failed to compute desired number of replicas based on listed metrics for"
+            error = f"{prefix} {self._spec.reference}: {error}"
+        last = (Notice(WARNING, FAILED_COMPUTE, decision.error),) if computing else ()
+        return msgspec.structs.replace(decision, error=error, ended=True, last=last)
+
+    def _decision(
+        self,
+        current: int | None,
+        wanted: int | None,
+        reason: str = "",
+        explanation: Explanation | None = None,
+        *,
+        error: str = "",
+    ) -> Decision:
+        return Decision(
+            self._spec,
+            self._status,
+            self._now,
+            current,
+            wanted,
+            reason,
+            self._conditions.listed(),
+            tuple(self._events),
+            self._history,
+            tuple(each.status for each in self._measurements),
+            explanation or Explanation(self._now, current or 0, current or 0),
+            self._options,
+            error=error,
+        )
+
+
+def _reason(current: int, proposal: int, metric: str) -> str:
+    """Why the proposal differs from the count; empty if only a window or a bound does."""
+    if proposal > current:
+        return f"{metric} above target"
+    return "All metrics below target" if proposal < current else ""
+
+
+# -- after the write -------------------------------------------------------------------------
 
 
 def complete(decision: Decision, *, scale_error: str = "", status_error: str = "") -> Result:
@@ -215,6 +489,9 @@ def _result(
         decision.explanation,
         error,
     )
+
+
+# -- through time ----------------------------------------------------------------------------
 
 
 class Prepared(NamedTuple):

@@ -4,6 +4,7 @@ import math
 
 from msgspec import Struct
 
+from kubescene.api.quantity import from_milli
 from kubescene.autoscalers.horizontal.behavior import (
     DOWN_LIMIT,
     TOO_FEW,
@@ -13,8 +14,8 @@ from kubescene.autoscalers.horizontal.behavior import (
     RateLimit,
     Stabilization,
 )
-from kubescene.autoscalers.horizontal.metrics import Measurement
-from kubescene.clock.durations import format_duration
+from kubescene.autoscalers.horizontal.metrics import MeasuredMetric
+from kubescene.durations import format_duration
 from kubescene.types import JsonObject, Nanoseconds
 
 
@@ -24,7 +25,7 @@ class Explanation(Struct, frozen=True):
     time: Nanoseconds
     current: int
     desired: int
-    measurements: tuple[Measurement, ...] = ()
+    measurements: tuple[MeasuredMetric, ...] = ()
     metric: str = ""
     proposal: int | None = None
     stabilization: Stabilization | None = None
@@ -49,8 +50,8 @@ class Explanation(Struct, frozen=True):
         won = next((each for each in self.measurements if each.name == self.metric), None)
         if won is None or won.proposal is None:
             return f"{self.metric} proposes {self.proposal}"
-        ratio, rule = f"{won.proposal.ratio:.4g}", won.proposal.rule
-        return f"{self.metric} at {ratio} times its target proposes {self.proposal} ({rule})"
+        rule = won.proposal.rule
+        return f"{self.metric} at {_measured(won)} proposes {self.proposal} ({rule})"
 
     def _stabilized(self) -> str:
         held = self.stabilization
@@ -88,6 +89,19 @@ class Explanation(Struct, frozen=True):
         return {name: part for name, part in parts.items() if part not in (None, "", [])}
 
 
+def _measured(each: MeasuredMetric) -> str:
+    """``100% (target 50%)``; where the controller keeps no amount, the ratio."""
+    target, proposal = each.spec.target, each.proposal
+    assert proposal is not None
+    if target.average_utilization is not None and proposal.utilization is not None:
+        return f"{proposal.utilization}% (target {target.average_utilization}%)"
+    amounts = ((proposal.average, target.average_value), (proposal.value, target.value))
+    for seen, wanted in amounts:
+        if seen is not None and wanted is not None:
+            return f"{from_milli(seen)} (target {from_milli(wanted)})"
+    return f"{proposal.ratio:.4g} times its target"
+
+
 def _rate(rate: RateLimit | None) -> str:
     if rate is None:
         return "the rate"
@@ -102,7 +116,7 @@ def _rate(rate: RateLimit | None) -> str:
     return f"policy {rate.chosen} ({limit.policy}){made}"
 
 
-def _metric(each: Measurement) -> JsonObject:
+def _metric(each: MeasuredMetric) -> JsonObject:
     shown: JsonObject = {"name": each.name, "type": each.spec.type}
     if each.failure is not None:
         return {**shown, "reason": each.failure.reason, "error": each.failure.message}

@@ -1,31 +1,18 @@
 """The metrics of an autoscaler: asked for, turned into proposals, combined.
 
-What all metrics of one pass are measured with.
+`Measuring` makes of one metric a proposal or a failure. Resource, ContainerResource and Pods
+metrics have a value for each pod, Object and External ones are one number for all. Of several
+metrics (`combined`) the largest proposal wins, and a failure forbids scaling down.
 
-Metrics of which nothing can be said, in the controller's words.
-
-The texts are shown in conditions and events, so they are part of what is compared.
-
-How a metric is called, how its failure begins, and what the status shows of it.
-
-From what metrics.k8s.io says of pods to one value for each.
-
-Metrics that have a value for each pod: Resource, ContainerResource, Pods.
-
-Metrics that are one number for all pods: Object, External.
-
-One metric of an autoscaler: asked for, and turned into a proposal or a failure.
-
-All metrics of an autoscaler: the largest proposal wins, and a failure forbids scaling down.
+Names and failures are the controller's words: they are shown in conditions and events.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
-from kubescene.api.quantity import Format, from_milli
+from kubescene.api.quantity import QuantityFormat, from_milli
 from kubescene.api.selectors import SelectorError, from_label_selector
-from kubescene.autoscalers.horizontal.arithmetic import shown_selector
 from kubescene.autoscalers.horizontal.observations import (
     MetricsSource,
     MetricsUnavailableError,
@@ -34,12 +21,11 @@ from kubescene.autoscalers.horizontal.observations import (
     RequestError,
     ScaledPod,
 )
-from kubescene.autoscalers.horizontal.options import HorizontalOptions, Tolerances
 from kubescene.autoscalers.horizontal.proposals import (
     Groups,
+    MetricSample,
     NoUsageError,
     Proposal,
-    Sample,
     by_average,
     by_total,
     by_utilization,
@@ -48,7 +34,12 @@ from kubescene.autoscalers.horizontal.proposals import (
     needs_ready_pods,
     summed,
 )
-from kubescene.autoscalers.horizontal.specs import HorizontalSpec, MetricSpec
+from kubescene.autoscalers.horizontal.specs import (
+    HorizontalOptions,
+    HorizontalSpec,
+    MetricSpec,
+    Tolerances,
+)
 from kubescene.errors import KubesceneError
 from kubescene.types import JsonObject, Nanoseconds
 
@@ -122,12 +113,37 @@ def display_name(metric: MetricSpec) -> str:
         return f"pods metric {metric.name}"
     if metric.type == "Object" and metric.target.type == "Value":
         return f"{metric.source['describedObject']['kind']} metric {metric.name}"
-    return f"external metric {metric.name}({shown_selector(metric.selector)})"
+    return f"external metric {metric.name}({_shown_selector(metric.selector)})"
+
+
+def _shown_selector(selector: JsonObject | None) -> str:
+    """A LabelSelector as Go prints a pointer to one."""
+    if selector is None:
+        return "nil"
+    labels = selector.get("matchLabels") or {}
+    pairs = "".join(f"{key}: {labels[key]}," for key in sorted(labels))
+    expressions = "".join(map(_expression, selector.get("matchExpressions") or ()))
+    return (
+        f"&LabelSelector{{MatchLabels:map[string]string{{{pairs}}},"
+        f"MatchExpressions:[]LabelSelectorRequirement{{{expressions}}},}}"
+    )
+
+
+def _expression(expression: JsonObject) -> str:
+    values = " ".join(expression.get("values") or ())
+    return (
+        f"LabelSelectorRequirement{{Key:{expression.get('key', '')},"
+        f"Operator:{expression.get('operator', '')},Values:[{values}],}},"
+    )
 
 
 def current_metric(metric: MetricSpec, proposal: Proposal) -> JsonObject:
     """The entry of ``status.currentMetrics``."""
-    form = Format.BINARY_SI if metric.name == MEMORY and _is_resource(metric) else Format.DECIMAL_SI
+    form = (
+        QuantityFormat.BINARY_SI
+        if metric.name == MEMORY and _is_resource(metric)
+        else QuantityFormat.DECIMAL_SI
+    )
     current: JsonObject = {}
     for name, amount in (("value", proposal.value), ("averageValue", proposal.average)):
         if amount is not None:
@@ -147,13 +163,13 @@ def _is_resource(metric: MetricSpec) -> bool:
 
 def resource_samples(
     items: Iterable[PodMetrics], resource: str, container: str = ""
-) -> dict[str, Sample]:
+) -> dict[str, MetricSample]:
     """Usage by pod, of one container or of all; pods that do not have it are left out."""
-    samples: dict[str, Sample] = {}
+    samples: dict[str, MetricSample] = {}
     for item in items:
         value = _of_container(item, resource, container) if container else _of_pod(item, resource)
         if value is not None:
-            samples[item.pod] = Sample(value, item.timestamp, item.window)
+            samples[item.pod] = MetricSample(value, item.timestamp, item.window)
     return samples
 
 
@@ -192,7 +208,7 @@ class PodMeasuring:
         except (MeasuringError, NoUsageError, RequestError) as error:
             raise MeasuringError(f"failed to get {metric.name} {wanted}: {error}") from error
 
-    def _resource_samples(self, metric: MetricSpec) -> dict[str, Sample]:
+    def _resource_samples(self, metric: MetricSpec) -> dict[str, MetricSample]:
         prefix = f"unable to get metrics for resource {metric.name}: "
         try:
             items = list(self._returned(self._with.metrics.resource()))
@@ -210,7 +226,7 @@ class PodMeasuring:
         return (item for item in items if item.pod not in self._with.unselected)
 
     def _utilization(
-        self, metric: MetricSpec, samples: dict[str, Sample], target: int
+        self, metric: MetricSpec, samples: dict[str, MetricSample], target: int
     ) -> tuple[Proposal, Groups]:
         values, groups = self._grouped(samples, metric.name)
         requests = self._requests(metric)
@@ -225,7 +241,7 @@ class PodMeasuring:
         return proposal, groups
 
     def _average(
-        self, samples: dict[str, Sample], target: int, resource: str
+        self, samples: dict[str, MetricSample], target: int, resource: str
     ) -> tuple[Proposal, Groups]:
         values, groups = self._grouped(samples, resource)
         proposal = by_average(
@@ -233,7 +249,9 @@ class PodMeasuring:
         )
         return proposal, groups
 
-    def _grouped(self, samples: dict[str, Sample], resource: str) -> tuple[dict[str, int], Groups]:
+    def _grouped(
+        self, samples: dict[str, MetricSample], resource: str
+    ) -> tuple[dict[str, int], Groups]:
         if not self._with.pods:
             raise MeasuringError(NO_PODS)
         groups = group_pods(
@@ -280,7 +298,9 @@ class PodMeasuring:
         items = [item for item in items if item.pod not in self._with.unselected]
         if not items:
             raise MeasuringError(f"{prefix}no metrics returned from custom metrics API")
-        samples = {item.pod: Sample(item.value, item.timestamp, item.window) for item in items}
+        samples = {
+            item.pod: MetricSample(item.value, item.timestamp, item.window) for item in items
+        }
         assert metric.target.average_value is not None  # the API requires it
         return self._average(samples, metric.target.average_value, "")
 
@@ -332,7 +352,7 @@ class ValueMeasuring:
 
     def _external(self, metric: MetricSpec, prefix: str) -> tuple[int, ...]:
         check_selector(metric, prefix)
-        shown = f"{self._with.spec.namespace}/{metric.name}/{shown_selector(metric.selector)}"
+        shown = f"{self._with.spec.namespace}/{metric.name}/{_shown_selector(metric.selector)}"
         try:
             values = tuple(self._with.metrics.external(metric))
         except MetricsUnavailableError as error:
@@ -373,7 +393,7 @@ class ValueMeasuring:
         )
 
 
-class Measurement(Struct, frozen=True):
+class MeasuredMetric(Struct, frozen=True):
     """What a metric came to. ``name`` is how it is called in texts; ``status`` may be blank."""
 
     spec: MetricSpec
@@ -393,15 +413,15 @@ class Measuring:
     def __init__(self, context: MeasuringContext) -> None:
         self._with = context
 
-    def measure(self, metric: MetricSpec) -> Measurement:
+    def measure(self, metric: MetricSpec) -> MeasuredMetric:
         try:
             proposal, groups = self._evaluated(metric)
         except MeasuringError as failed:
             reason = f"FailedGet{metric.type}Metric"
             error = f"{failure_prefix(metric)}: {failed.prefix}{failed}"
             failure = MetricFailure(reason, str(failed), error)
-            return Measurement(metric, display_name(metric), failure=failure)
-        return Measurement(metric, display_name(metric), proposal, groups=groups)
+            return MeasuredMetric(metric, display_name(metric), failure=failure)
+        return MeasuredMetric(metric, display_name(metric), proposal, groups=groups)
 
     def _evaluated(self, metric: MetricSpec) -> tuple[Proposal, Groups | None]:
         match metric.type:
@@ -427,7 +447,7 @@ class Combined(Struct, frozen=True):
     error: str = ""
 
 
-def combined(measurements: Sequence[Measurement], current: int) -> Combined:
+def combined(measurements: Sequence[MeasuredMetric], current: int) -> Combined:
     """On ties the earlier metric gives its name; a count of 0 gives way to whatever follows."""
     replicas, metric = 0, ""
     failures = [each.failure for each in measurements if each.failure is not None]

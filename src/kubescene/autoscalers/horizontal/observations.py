@@ -1,16 +1,13 @@
-"""What a pass is given.
-
-What one pass sees: the target's scale, pods, and what the metrics APIs answer.
+"""What a pass sees: the target's scale, its pods, and what the metrics APIs answer.
 
 All of it is data. Amounts are thousandths (of a core, a byte, a request), times nanoseconds.
 
-How much a pod asks for, as utilization counts it: not as the scheduler does.
+What a pod asks for (`PodRequests`) is counted as utilization does it, not as the scheduler does:
+containers and sidecars add up, and every one of them has to ask for the resource, else utilization
+has no meaning and the metric fails. A pod that has requests of its own is counted by those; what
+they leave out comes from the containers, which then need not all have it.
 
-Containers and sidecars add up. Every one of them has to ask for the resource, else utilization
-has no meaning and the metric fails. A pod that has requests of its own is counted by those;
-what they leave out comes from the containers, which then need not all have it.
-
-Which pods belong to the target: its scale's selector, or why that cannot be worked with.
+Which pods belong to the target, the selector of its scale says (`usable_selector`).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -215,7 +212,7 @@ def _instant(text: str | None) -> Nanoseconds | None:
     return None if text is None else parse_time(text)
 
 
-class Refusal(Struct, frozen=True):
+class SelectorRefusal(Struct, frozen=True):
     """A selector that cannot be used: event and error, and what the condition says."""
 
     event: str
@@ -229,11 +226,13 @@ def usable_selector(
     spec: HorizontalSpec,
     pods: Iterable[ScaledPod],
     others: Sequence[OtherAutoscaler],
-) -> LabelSelector | Refusal:
+) -> LabelSelector | SelectorRefusal:
     """The selector of a scale. Its pods must not be selected by another autoscaler, too."""
     if not text:
         message = "the HPA target's scale is missing a selector"
-        return Refusal("SelectorRequired", "selector is required", "InvalidSelector", message)
+        return SelectorRefusal(
+            "SelectorRequired", "selector is required", "InvalidSelector", message
+        )
     try:
         selector = parse_labels(text)
     except BadRequestError as error:
@@ -260,8 +259,8 @@ def selected(pods: Iterable[ScaledPod], selector: LabelSelector) -> list[ScaledP
     return found
 
 
-def _refusal(reason: str, error: str) -> Refusal:
-    return Refusal(reason, error, reason, error)
+def _refusal(reason: str, error: str) -> SelectorRefusal:
+    return SelectorRefusal(reason, error, reason, error)
 
 
 def _rivals(

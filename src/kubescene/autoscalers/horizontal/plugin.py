@@ -1,17 +1,11 @@
-"""The autoscaler in a run.
+"""The HPA behind the autoscaler interface: events and stats in, recommendations out.
 
-The autoscaler of a run, and which metrics a world can serve it.
-
-An autoscaler that asks for others is refused when it is created, by the field that does.
-
-One run of the HPA plugin: what a world told, as the controller would see it.
-
-The HPA behind the autoscaler interface: events and stats in, recommendations out.
-
-Of a world that knows pods, cpu, memory and concurrency, it makes what a controller sees: a target
+Of a world that knows pods, cpu, memory and requests, it makes what a controller sees: a target
 whose scale is what was recommended last, pods, and the answers of the metrics APIs. Served are
-Resource and ContainerResource metrics of cpu and memory, and the Pods metric
-``concurrent_requests``; an autoscaler that asks for others is refused when it is created.
+Resource and ContainerResource metrics of cpu and memory; as Pods metrics of each pod, and as Object
+and External metrics of the whole service, those of `CUSTOM_METRICS`; and External ones that the run
+has series of. An autoscaler that asks for others is refused when it is created, by the field that
+does.
 
 ``faithful`` repeats what Skenario's plugin did where that differs: the scale is the number of
 pods, a pod without stats uses nothing, memory is 1 MiB, and pods count from their first moment on.
@@ -19,6 +13,8 @@ pods, a pod without stats uses nothing, memory is 1 MiB, and pods count from the
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+
+from msgspec import Struct
 
 from kubescene.autoscalers.horizontal.controller import (
     HorizontalAutoscaler,
@@ -35,13 +31,14 @@ from kubescene.autoscalers.horizontal.observations import (
     Scale,
     ScaledPod,
 )
-from kubescene.autoscalers.horizontal.options import HorizontalOptions
-from kubescene.autoscalers.horizontal.specs import KIND, MetricSpec, parsed
+from kubescene.autoscalers.horizontal.specs import KIND, HorizontalOptions, MetricSpec, parsed
 from kubescene.autoscalers.interfaces import (
+    CUSTOM_METRICS,
     HPA_TYPES,
     HPA_V1,
     HPA_V2,
     HPA_V2BETA2,
+    SERVICE,
     Autoscaler,
     Capability,
     EventRequest,
@@ -54,7 +51,7 @@ from kubescene.autoscalers.interfaces import (
     Stat,
 )
 from kubescene.autoscalers.partitioned import PartitionedPlugin
-from kubescene.clock.durations import MINUTE, SECOND
+from kubescene.durations import MINUTE, SECOND
 from kubescene.errors import ConfigurationError
 from kubescene.types import JsonObject, Nanoseconds
 
@@ -71,17 +68,34 @@ _VERSIONS = {
 }
 
 
+class ServedMetrics(Struct, frozen=True):
+    """What a world measures: of pods, of the whole service, and series from outside."""
+
+    resources: Sequence[str] = RESOURCES
+    pods: Sequence[str] = tuple(CUSTOM_METRICS)
+    service: Sequence[str] = tuple(CUSTOM_METRICS)
+    external: Sequence[str] = ()
+
+    def names(self, type: str) -> list[str]:
+        """Of the metrics of a type that is none of resources."""
+        return {
+            "Pods": [*self.pods],
+            "Object": [*self.service],
+            "External": [*self.service, *self.external],
+        }[type]
+
+
 def created(
-    autoscaler: Autoscaler, options: HorizontalOptions, resources: Sequence[str]
+    autoscaler: Autoscaler, options: HorizontalOptions, served: ServedMetrics
 ) -> HorizontalAutoscaler:
-    """The autoscaler that an object asks for; ``resources`` are what the world measures."""
+    """The autoscaler that an object asks for; ``served`` is what the world measures."""
     if autoscaler.type not in _VERSIONS:
         known = ", ".join(_VERSIONS)
         raise ConfigurationError(f"type {autoscaler.type!r} is none of {known}")
     short = len(autoscaler.yaml) <= MOST_KEPT
     ready = (_prepared if short else _prepared.__wrapped__)(autoscaler, options)
     for number, metric in enumerate(ready.spec.metrics):
-        _check_served(metric, resources, f"spec.metrics[{number}]")
+        _check_served(metric, served, f"spec.metrics[{number}]")
     return HorizontalAutoscaler(ready, options)
 
 
@@ -99,35 +113,45 @@ def _completed(autoscaler: Autoscaler) -> JsonObject:
     return {"apiVersion": version, "kind": KIND, **obj, "metadata": metadata}
 
 
-def _check_served(metric: MetricSpec, resources: Sequence[str], path: str) -> None:
+def _check_served(metric: MetricSpec, served: ServedMetrics, path: str) -> None:
+    source = metric.type[0].lower() + metric.type[1:]
     if metric.type in ("Resource", "ContainerResource"):
-        source = metric.type[0].lower() + metric.type[1:]
-        if metric.name not in resources:
+        if metric.name not in served.resources:
             raise ConfigurationError(
                 f"{path}.{source}.name: {metric.name!r} is not measured here, only "
-                f"{' and '.join(resources)}"
+                f"{' and '.join(served.resources)}"
             )
         if metric.container not in ("", CONTAINER):
             raise ConfigurationError(
                 f"{path}.{source}.container: pods have one container, {CONTAINER!r}, "
                 f"not {metric.container!r}"
             )
-    elif metric.type != "Pods":
+        return
+    known = served.names(metric.type)
+    if not known:
         raise ConfigurationError(f"{path}.type: {metric.type} metrics are not measured here")
-    elif metric.name != CONCURRENCY:
+    if metric.name not in known:
+        told = f"{metric.name!r} is not measured here: there are {', '.join(known)}"
+        if metric.type == "External":
+            told += "; spec.metrics.external of the run has series of others"
+        raise ConfigurationError(f"{path}.{source}.metric.name: {told}")
+    if metric.selector is not None:
         raise ConfigurationError(
-            f"{path}.pods.metric.name: {metric.name!r} is not measured here, only {CONCURRENCY!r}"
+            f"{path}.{source}.metric.selector: metrics here have no labels: leave it out"
         )
 
 
 _LABELS = {"key": "value"}
 _SELECTOR = "key=value"
 _KNOWN = frozenset(MetricType)
+_OF_RESOURCES = frozenset({MetricType.CPU_MILLIS, MetricType.MEMORY_BYTES})
+_METERED = frozenset({MetricType.CONCURRENT_REQUESTS_MILLIS, MetricType.REQUESTS_PER_SECOND_MILLIS})
+"""Each pod has a meter of its own for these, with its own times."""
 _ONE_MEBIBYTE = 1024 * 1024 * 1000
 """In thousandths of a byte."""
 
 
-class Partition:
+class HorizontalPartition:
     """What one run told, as the controller would see it."""
 
     def __init__(
@@ -143,6 +167,10 @@ class Partition:
         """Pods with stats that nobody asked for yet, in order."""
         self._requests: dict[tuple[int, int], PodRequests] = {}
         self._replicas: int | None = None
+        self._service: dict[MetricType, Stat] = {}
+        self._service_read = 0
+        """When the whole service was read last."""
+        self._external: dict[str, int] = {}
 
     def pod_event(self, request: EventRequest, pod: Pod) -> None:
         known = self._pods.get(pod.name)
@@ -185,6 +213,15 @@ class Partition:
 
     def stat(self, stat: Stat) -> None:
         """Only the latest of each kind, and none of pods that are gone."""
+        if stat.type == MetricType.EXTERNAL_MILLIS:
+            self._external[stat.pod_name] = stat.value
+            return
+        if stat.pod_name == SERVICE:
+            if stat.time != self._service_read:
+                self._service.clear()
+            self._service_read = stat.time
+            self._service[stat.type] = stat
+            return
         if stat.pod_name not in self._pods or stat.type not in _KNOWN:
             return
         if stat.value < 0:
@@ -193,7 +230,7 @@ class Partition:
                 f"{stat.value}"
             )
         self._stats.setdefault(stat.pod_name, {})[stat.type] = stat
-        if stat.type != MetricType.CONCURRENT_REQUESTS_MILLIS:
+        if stat.type in _OF_RESOURCES:
             self._unread[stat.pod_name] = None
 
     def recommend(self, now: Nanoseconds) -> Result:
@@ -232,32 +269,45 @@ class Partition:
         self._unread.clear()
         return self._metrics.values()
 
-    def concurrency(self) -> Iterable[PodValue]:
+    def pod_values(self, name: str) -> Iterable[PodValue]:
+        """What pods have of a metric; one that is read with the service is of its last reading."""
+        kind = CUSTOM_METRICS[name]
+        own = kind in _METERED
         for pod in self._pods:
-            stats = self._stats.get(pod) or {}
-            stat = stats.get(MetricType.CONCURRENT_REQUESTS_MILLIS)
-            if stat is not None:
+            stat = (self._stats.get(pod) or {}).get(kind)
+            if stat is not None and (own or stat.time == self._service_read):
                 yield PodValue(pod, stat.value, stat.time, self._stat_window)
+
+    def service_value(self, name: str) -> int | None:
+        """What the whole service, or a series from outside, has of a metric."""
+        if name in self._external:
+            return self._external[name]
+        kind = CUSTOM_METRICS.get(name)
+        stat = None if kind is None else self._service.get(kind)
+        return None if stat is None else stat.value
 
 
 class _WorldMetrics:
     """A `MetricsSource` over what one run told."""
 
-    def __init__(self, partition: Partition) -> None:
+    def __init__(self, partition: HorizontalPartition) -> None:
         self._partition = partition
 
     def resource(self) -> Iterable[PodMetrics]:
         return self._partition.resource_metrics()
 
     def pods(self, metric: MetricSpec) -> Iterable[PodValue]:
-        del metric
-        return self._partition.concurrency()
+        return self._partition.pod_values(metric.name)
 
     def object(self, metric: MetricSpec, name: str) -> int:
-        raise MetricsUnavailableError(f"no metric {metric.name} of {name}")
+        found = self._partition.service_value(metric.name)
+        if found is None:
+            raise MetricsUnavailableError(f"no metric {metric.name} of {name}")
+        return found
 
     def external(self, metric: MetricSpec) -> Iterable[int]:
-        raise MetricsUnavailableError(f"no metric {metric.name}")
+        found = self._partition.service_value(metric.name)
+        return () if found is None else (found,)
 
 
 PLUGIN_OPTIONS = HorizontalOptions(
@@ -269,8 +319,11 @@ STAT_WINDOW = 10 * SECOND
 """The span that one stat speaks of."""
 
 
-class HorizontalPlugin(PartitionedPlugin[Partition]):
-    """Any number of runs, each in its partition. ``resources`` are what the world measures."""
+class HorizontalPlugin(PartitionedPlugin[HorizontalPartition]):
+    """Any number of runs, each in its partition.
+
+    ``resources`` are what the world measures of pods, ``external`` names of series from outside.
+    """
 
     types = HPA_TYPES
     capabilities = frozenset(
@@ -284,10 +337,13 @@ class HorizontalPlugin(PartitionedPlugin[Partition]):
         faithful: bool = False,
         stat_window: Nanoseconds = STAT_WINDOW,
         resources: Sequence[str] = RESOURCES,
+        external: Sequence[str] = (),
     ) -> None:
         super().__init__()
         self._options = options
-        self._resources = resources
+        self._served = ServedMetrics(resources, external=tuple(external))
+        if faithful:
+            self._served = ServedMetrics(resources, pods=(CONCURRENCY,), service=())
         self._faithful = faithful
         self._stat_window = stat_window
 
@@ -308,6 +364,6 @@ class HorizontalPlugin(PartitionedPlugin[Partition]):
         """The autoscaler of a run, to look at its status and history."""
         return self._partition(partition).autoscaler
 
-    def _created(self, autoscaler: Autoscaler) -> Partition:
-        new = created(autoscaler, self._options, self._resources)
-        return Partition(new, faithful=self._faithful, stat_window=self._stat_window)
+    def _created(self, autoscaler: Autoscaler) -> HorizontalPartition:
+        new = created(autoscaler, self._options, self._served)
+        return HorizontalPartition(new, faithful=self._faithful, stat_window=self._stat_window)

@@ -1,11 +1,9 @@
-"""From pods and usage to a number of replicas.
+"""From pods and usage to a number of replicas, one metric at a time.
 
-Which pods count: ready ones do, others are unready, lack a metric, or are on their way out.
-
-From usage and target to a number of replicas, one metric at a time.
-
-`by_utilization` and `by_average` know pods: what unready pods and pods without a metric would do is
-assumed in the direction that changes least. `by_value` and `by_total` know one number.
+First which pods count (`group_pods`): ready ones do, others are unready, lack a metric, or are on
+their way out. `by_utilization` and `by_average` know pods: what unready pods and pods without a
+metric would do is assumed in the direction that changes least. `by_value` and `by_total` know one
+number.
 
 A ratio is multiplied by the number of ready pods, not by the current replicas; the two differ
 while a rollout has surplus pods. Percentages are cut to integers before they are compared.
@@ -29,14 +27,14 @@ from kubescene.autoscalers.horizontal.arithmetic import (
     wrapped64,
 )
 from kubescene.autoscalers.horizontal.observations import ScaledPod
-from kubescene.autoscalers.horizontal.options import HorizontalOptions, Tolerances
+from kubescene.autoscalers.horizontal.specs import HorizontalOptions, Tolerances
 from kubescene.errors import KubesceneError
 from kubescene.types import Nanoseconds
 
 CPU = "cpu"
 
 
-class Sample(NamedTuple):
+class MetricSample(NamedTuple):
     """One pod's value, and the time and span in which it was measured."""
 
     value: int
@@ -55,7 +53,7 @@ class Groups(Struct, frozen=True):
 
 def group_pods(
     pods: Iterable[ScaledPod],
-    samples: Mapping[str, Sample],
+    samples: Mapping[str, MetricSample],
     *,
     resource: str,
     options: HorizontalOptions,
@@ -79,7 +77,7 @@ def group_pods(
 
 
 def _is_unready(
-    pod: ScaledPod, sample: Sample, options: HorizontalOptions, now: Nanoseconds
+    pod: ScaledPod, sample: MetricSample, options: HorizontalOptions, now: Nanoseconds
 ) -> bool:
     if pod.ready is None or pod.started is None:
         return True
@@ -95,7 +93,7 @@ class NoUsageError(KubesceneError):
     """There is nothing to compare with the target. The text is the controller's."""
 
 
-class Rule(StrEnum):
+class ProposalRule(StrEnum):
     """Why a metric proposed what it did."""
 
     TOLERANCE = "within tolerance"
@@ -115,7 +113,7 @@ class Proposal(Struct, frozen=True):
     """
 
     replicas: int
-    rule: Rule
+    rule: ProposalRule
     ratio: float
     rebalanced: float | None = None
     counted: int | None = None
@@ -151,7 +149,7 @@ class _Utilization:
         return divided(wrapped64(self._requests[pod] * max(100, self._target)), 100)
 
 
-class _Average:
+class _UsageAverage:
     """Usage per pod, known or not."""
 
     def __init__(self, target: int) -> None:
@@ -188,11 +186,11 @@ def by_average(
     tolerances: Tolerances,
 ) -> Proposal:
     """``values`` of pods that count; ``target`` for each of them."""
-    return _by_pods(_Average(target), values, groups, current, tolerances)
+    return _by_pods(_UsageAverage(target), values, groups, current, tolerances)
 
 
 def _by_pods(
-    measure: _Utilization | _Average,
+    measure: _Utilization | _UsageAverage,
     values: Mapping[str, int],
     groups: Groups,
     current: int,
@@ -204,13 +202,13 @@ def _by_pods(
         rebalanced = _rebalanced(measure, values, groups, usage.ratio)
         return _shown(usage, _after_assumptions(usage, rebalanced, current, tolerances))
     if tolerances.holds(usage.ratio):
-        return _shown(usage, Proposal(current, Rule.TOLERANCE, usage.ratio))
+        return _shown(usage, Proposal(current, ProposalRule.TOLERANCE, usage.ratio))
     replicas = truncated32(ceiling(usage.ratio * float(groups.ready)))
-    return _shown(usage, Proposal(replicas, Rule.RATIO, usage.ratio, counted=groups.ready))
+    return _shown(usage, Proposal(replicas, ProposalRule.RATIO, usage.ratio, counted=groups.ready))
 
 
 def _rebalanced(
-    measure: _Utilization | _Average, values: Mapping[str, int], groups: Groups, ratio: float
+    measure: _Utilization | _UsageAverage, values: Mapping[str, int], groups: Groups, ratio: float
 ) -> tuple[float, int]:
     """The ratio with the other pods assumed to do the opposite, and how many pods that are."""
     assumed = dict(values)
@@ -227,13 +225,13 @@ def _after_assumptions(
 ) -> Proposal:
     before, (after, counted) = usage.ratio, rebalanced
     if tolerances.holds(after):
-        return Proposal(current, Rule.REBALANCED_TOLERANCE, before, after)
+        return Proposal(current, ProposalRule.REBALANCED_TOLERANCE, before, after)
     if before < 1.0 < after or after < 1.0 < before:
-        return Proposal(current, Rule.TURNED, before, after)
+        return Proposal(current, ProposalRule.TURNED, before, after)
     replicas = truncated32(ceiling(after * float(counted)))
     if (after < 1.0 and replicas > current) or (after > 1.0 and replicas < current):
-        return Proposal(current, Rule.TURNED, before, after, counted)
-    return Proposal(replicas, Rule.REBALANCED, before, after, counted)
+        return Proposal(current, ProposalRule.TURNED, before, after, counted)
+    return Proposal(replicas, ProposalRule.REBALANCED, before, after, counted)
 
 
 def _shown(usage: _Usage, proposal: Proposal) -> Proposal:
@@ -261,12 +259,12 @@ def by_value(
     share = ratio(usage, float(target))
     if current == 0:
         replicas = truncated32(ceiling(share))
-        return Proposal(replicas, Rule.FROM_ZERO, share, counted=1, value=usage)
+        return Proposal(replicas, ProposalRule.FROM_ZERO, share, counted=1, value=usage)
     if tolerances.holds(share):
-        return Proposal(current, Rule.TOLERANCE, share, value=usage)
+        return Proposal(current, ProposalRule.TOLERANCE, share, value=usage)
     wanted = share * float(ready)
     replicas = MAX_INT32 if wanted > MAX_INT32 else truncated32(ceiling(wanted))
-    return Proposal(replicas, Rule.RATIO, share, counted=ready, value=usage)
+    return Proposal(replicas, ProposalRule.RATIO, share, counted=ready, value=usage)
 
 
 def by_total(
@@ -278,10 +276,10 @@ def by_total(
     if capped and float(usage) >= float(MAX_INT64):
         average = MAX_INT64
     if tolerances.holds(share):
-        return Proposal(status_replicas, Rule.TOLERANCE, share, average=average)
+        return Proposal(status_replicas, ProposalRule.TOLERANCE, share, average=average)
     wanted = ceiling(ratio(usage, float(target)))
     replicas = MAX_INT32 if capped and wanted > MAX_INT32 else truncated32(wanted)
-    return Proposal(replicas, Rule.TOTAL, share, counted=status_replicas, average=average)
+    return Proposal(replicas, ProposalRule.TOTAL, share, counted=status_replicas, average=average)
 
 
 def summed(values: tuple[int, ...], *, averaged: bool) -> int:

@@ -1,14 +1,12 @@
-"""The object: as users write it, and as the calculation reads it.
+"""What an autoscaler is set up with: the controller's flags, and the object's spec.
 
-A HorizontalPodAutoscaler's spec, read once into the units of the calculation.
+`accepted` reads objects as users write them, v1, v2beta2 or v2. What kube-apiserver would refuse is
+refused, with its words and the path of the field. Unknown fields are refused, too: a misspelled
+``stabilizationWindowSeconds`` would silently be another autoscaler. ``autoscaling/v2beta2`` is
+served no more, but has the shape of v2.
 
-The object has been accepted (`accepting`), so defaults are there and nothing is checked again.
-
-Autoscaler objects as users write them: v1, v2beta2 or v2, read, defaulted and checked.
-
-What kube-apiserver would refuse is refused, with its words and the path of the field. Unknown
-fields are refused, too: a misspelled ``stabilizationWindowSeconds`` would silently be another
-autoscaler. ``autoscaling/v2beta2`` is served no more, but has the shape of v2.
+`compiled` reads an accepted object into the units of the calculation: defaults are there, and
+nothing is checked again.
 """
 
 from typing import Any
@@ -26,10 +24,34 @@ from kubescene.api.validation import raise_if_invalid
 from kubescene.api.validation.autoscaling import validate_autoscaler
 from kubescene.api.validation.field_errors import ErrorList
 from kubescene.autoscalers.horizontal.arithmetic import approximate
-from kubescene.autoscalers.horizontal.options import HorizontalOptions, Tolerances
-from kubescene.clock.durations import SECOND
+from kubescene.durations import MINUTE, SECOND
 from kubescene.errors import ConfigurationError
 from kubescene.types import JsonObject, Nanoseconds
+
+
+class HorizontalOptions(Struct, frozen=True):
+    """Flags and feature gates with their defaults of v1.36; durations in nanoseconds."""
+
+    tolerance: float = 0.1
+    downscale_stabilization: Nanoseconds = 5 * MINUTE
+    cpu_initialization_period: Nanoseconds = 5 * MINUTE
+    initial_readiness_delay: Nanoseconds = 30 * SECOND
+    scale_to_zero: bool = False
+    """Gate HPAScaleToZero."""
+    configurable_tolerance: bool = True
+    """Gate HPAConfigurableTolerance."""
+    pod_level_resources: bool = True
+    """Gate PodLevelResources."""
+
+
+class Tolerances(Struct, frozen=True):
+    down: float
+    up: float
+
+    def holds(self, ratio: float) -> bool:
+        """Whether a ratio of usage and target is too close to 1 to act upon."""
+        return (1.0 - self.down) <= ratio <= (1.0 + self.up)
+
 
 ZERO_CAPABLE = ("Object", "External")
 """Metrics that have a value without any pod, so that they can scale from and to zero."""

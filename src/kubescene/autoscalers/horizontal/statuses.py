@@ -3,8 +3,8 @@
 import msgspec
 from msgspec import Struct
 
-from kubescene.clock.durations import SECOND
 from kubescene.clock.timestamps import format_time, parse_time
+from kubescene.durations import SECOND
 from kubescene.types import JsonObject, Nanoseconds
 
 ABLE_TO_SCALE = "AbleToScale"

@@ -1,15 +1,31 @@
-"""A connection to a plugin that runs: calls with deadlines, health, and a graceful end."""
+"""A plugin as a process, and the connection to it: calls with deadlines, health, an orderly end.
 
+The process (`Child`) is a `kubescene.supervised` program that says where it listens, with a
+directory of its own for its socket, which goes when it goes.
+"""
+
+import os
+import queue
+import shutil
+import socket
+import stat
+import tempfile
 import weakref
 from collections.abc import Callable
 from contextlib import suppress
-from threading import Thread
+from threading import Event, Thread
 from typing import Any
 
-from kubescene.autoscalers.process.children import START, Child
 from kubescene.autoscalers.process.definitions import Method
 from kubescene.autoscalers.process.grpc_extra import grpc
-from kubescene.autoscalers.process.handshake import SERVICE
+from kubescene.autoscalers.process.handshake import (
+    LONGEST_LINE,
+    SERVICE,
+    Address,
+    HandshakeError,
+    environment,
+    parse,
+)
 from kubescene.autoscalers.process.messages import (
     CONTROLLER,
     HEALTH,
@@ -21,6 +37,7 @@ from kubescene.autoscalers.process.messages import (
 )
 from kubescene.errors import AutoscalerError, ConfigurationError
 from kubescene.supervised.last_words import LastWords
+from kubescene.supervised.process import MOMENT_S, Process, words_of
 
 OPTIONS = [
     ("grpc.max_receive_message_length", -1),
@@ -30,11 +47,96 @@ OPTIONS = [
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 500),
 ]
+START = "start"
+"""What an error calls the time before the first call."""
+
+_READING_S = 0.2
+"""What it wrote before it answered may not have been read yet: so long we wait for that."""
+
 _GRACE_S = 2.0
 """How long a plugin has to go after it was told to."""
 
 _ATTEMPT_S = 1.0
 _ORIGINS = {1: "stdout", 2: "stderr"}
+
+
+class Child:
+    """A plugin that runs and has said where it listens; raises `AutoscalerError` if it does not."""
+
+    def __init__(self, command: str, *, start_s: float) -> None:
+        self.name = command
+        self._directory = tempfile.mkdtemp(prefix="kubescene-")
+        self._first: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+        self.address: Address | None = None
+        try:
+            self._process = self._started()
+        except BaseException:
+            shutil.rmtree(self._directory, ignore_errors=True)
+            raise
+        try:
+            self._read_handshake(start_s)
+        except BaseException:
+            self.end(grace_s=0)
+            raise
+
+    @property
+    def words(self) -> LastWords:
+        return self._process.words
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def failed(self, told: str, call: str = START) -> AutoscalerError:
+        """An error about it, with what it said last."""
+        if self.has_exited(MOMENT_S if call == START else 0):
+            self._process.join()
+        else:
+            Event().wait(_READING_S)
+        return AutoscalerError(f"{told}{self.words.told()}", autoscaler=self.name, call=call)
+
+    def has_exited(self, wait_s: float = 0) -> bool:
+        """Whether it is no more, or will not be within this time."""
+        return self._process.has_exited(wait_s)
+
+    def exit_told(self) -> str:
+        """How it ended: ``exited with code 3``, ``was ended by SIGKILL``."""
+        return self._process.exit_told()
+
+    def end(self, grace_s: float) -> None:
+        """End it, whatever it does, and take away what it leaves behind."""
+        self._process.end(grace_s)
+        if self.address is not None:
+            remove_left(self.address)
+        shutil.rmtree(self._directory, ignore_errors=True)
+
+    def _started(self) -> Process:
+        surroundings = environment(self._directory)
+        try:
+            words = words_of(self.name)
+            return Process(
+                words,
+                surroundings,
+                first_line=self._first,
+                longest=LONGEST_LINE,
+                directory=self._directory,
+            )
+        except ValueError as error:
+            raise AutoscalerError(
+                f"the command cannot be started: {error}", autoscaler=self.name, call=START
+            ) from error
+
+    def _read_handshake(self, start_s: float) -> None:
+        try:
+            line = self._first.get(timeout=start_s).decode(errors="replace")
+        except queue.Empty:
+            raise self.failed(f"it printed no handshake within {start_s:g} s") from None
+        try:
+            self.address = parse(line)
+        except HandshakeError as error:
+            if self.has_exited(MOMENT_S) and not line.strip():
+                raise self.failed(f"it {self.exit_told()} before the handshake") from None
+            raise self.failed(str(error)) from None
 
 
 class Connection:
@@ -119,7 +221,14 @@ class Connection:
 
     def _reach(self, start_s: float) -> None:
         """Wait until it answers; one that is gone is not waited for."""
+        address = self.child.address
+        assert address is not None
         for _ in range(max(int(start_s / _ATTEMPT_S), 1)):
+            # Who has said where it listens listens there: a refusal does not pass by waiting.
+            if refusal := refused_at(address):
+                raise self.child.failed(
+                    f"{refusal}, where its handshake says that it listens", START
+                )
             wrong = self.health(_ATTEMPT_S)
             if not wrong:
                 return
@@ -161,6 +270,26 @@ class Connection:
         return self.child.failed(f"it {self.child.exit_told()}", told)
 
 
+def refused_at(address: Address) -> str:
+    """Who says no at an address, and why; nothing if somebody listens, or it is hard to tell."""
+    family = socket.AF_UNIX if address.network == "unix" else socket.AF_INET
+    place: Any = address.address
+    if address.network != "unix":
+        host, _, port = address.address.rpartition(":")
+        if not port.isdecimal() or ":" in host:
+            return ""
+        place = (host, int(port))
+    with socket.socket(family) as probe:
+        probe.settimeout(_ATTEMPT_S)
+        try:
+            probe.connect(place)
+        except (ConnectionRefusedError, FileNotFoundError) as error:
+            return f"nobody listens at {address.target} ({error.strerror})"
+        except (OSError, OverflowError):
+            return ""
+    return ""
+
+
 def read_stdio(stream: Any, words: LastWords) -> None:
     """What a Go plugin prints comes this way; one that is not written in Go has no such call."""
     with suppress(grpc.RpcError):
@@ -188,3 +317,17 @@ def end(child: Child, channel: Any) -> None:
             )
     channel.close()
     child.end(grace_s=0 if deaf else _GRACE_S)
+
+
+def remove_left(address: Address) -> None:
+    """Remove the socket that a plugin left behind, if it is one and nobody listens any more."""
+    if address.network != "unix":
+        return
+    with suppress(OSError):
+        if not stat.S_ISSOCK(os.stat(address.address).st_mode):
+            return
+        with socket.socket(socket.AF_UNIX) as probe:
+            try:
+                probe.connect(address.address)
+            except ConnectionRefusedError:
+                os.unlink(address.address)

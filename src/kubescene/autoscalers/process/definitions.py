@@ -75,7 +75,7 @@ def _pool(file: str) -> Any:
 def parsed(file: str) -> Any:
     """A file of ``protos`` as a FileDescriptorProto."""
     text = files(__package__).joinpath("protos", f"{file}.proto").read_text(encoding="utf-8")
-    return _Reader(text).file(f"{file}.proto")
+    return _ProtoReader(text).file(f"{file}.proto")
 
 
 def _tokens(text: str) -> Iterator[str]:
@@ -89,7 +89,7 @@ def _tokens(text: str) -> Iterator[str]:
         place = found.end()
 
 
-class _Reader:
+class _ProtoReader:
     """Reads proto3: messages, enums and oneofs, services; of options only ``go_package``."""
 
     def __init__(self, text: str) -> None:

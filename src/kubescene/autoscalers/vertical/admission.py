@@ -8,8 +8,8 @@ from kubescene.autoscalers.vertical.limits import (
     NO_LIMIT_RANGES,
     OBSERVED_CONTAINERS,
     Capped,
+    ContainerResources,
     LimitRanges,
-    Resources,
     amount_of,
     capped,
     containers_of,
@@ -29,7 +29,7 @@ UPDATES = "vpaUpdates"
 class Admitted(NamedTuple):
     """What one pod gets, in the order of its containers, and what is to be said about it."""
 
-    resources: tuple[Resources, ...]
+    resources: tuple[ContainerResources, ...]
     notes: dict[str, list[str]]
 
 
@@ -59,7 +59,7 @@ def resource_patches(
     """
     made = admitted(vpa, pod, ranges)
     if vpa.update_mode == "Off":
-        made = Admitted((Resources(),) * len(made.resources), {})
+        made = Admitted((ContainerResources(),) * len(made.resources), {})
     patches: list[JsonObject] = []
     updates = []
     for number, container in enumerate(containers_of(pod)):
@@ -95,23 +95,23 @@ def _given(
     fitted: Capped | None,
     default: ResourceList | None,
     notes: dict[str, list[str]],
-) -> Resources:
+) -> ContainerResources:
     recommendation = fitted.of(name) if fitted else None
     if recommendation is None:
-        return Resources()
+        return ContainerResources()
     target = recommendation.target
     # Upstream forgets the policy in mode Off, where nothing comes of it.
     policy = (vpa.policy_of(name) if vpa.update_mode != "Off" else None) or NO_POLICY
     if not policy.sets_limits:
-        return Resources(target)
+        return ContainerResources(target)
     limits, said = _limits(resources_of(name, pod), target, default)
     if limits and said:
         notes.setdefault(name, []).extend(said)
-    return Resources(target, limits or None)
+    return ContainerResources(target, limits or None)
 
 
 def _limits(
-    has: Resources, target: ResourceList | None, default: ResourceList | None
+    has: ContainerResources, target: ResourceList | None, default: ResourceList | None
 ) -> tuple[ResourceList, list[str]]:
     limits, notes = ResourceList(), []
     for resource in RESOURCES:
@@ -129,7 +129,9 @@ def _limits(
     return limits, notes
 
 
-def _container_patches(number: int, has: Resources, gets: Resources) -> Iterator[JsonObject]:
+def _container_patches(
+    number: int, has: ContainerResources, gets: ContainerResources
+) -> Iterator[JsonObject]:
     below = f"/spec/containers/{number}/resources"
     if has.requests is None and has.limits is None:
         yield _add(below, {})
@@ -143,7 +145,7 @@ def _container_patches(number: int, has: Resources, gets: Resources) -> Iterator
             yield _add(f"{below}/{field}/{resource}", str(amount))
 
 
-def _changed(gets: Resources) -> Sequence[str]:
+def _changed(gets: ContainerResources) -> Sequence[str]:
     requests = [f"{resource} request" for resource in gets.requests or ()]
     return requests + [f"{resource} limit" for resource in gets.limits or ()]
 

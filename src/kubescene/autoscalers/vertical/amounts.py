@@ -1,12 +1,7 @@
-"""Amounts, and limits in proportion to them.
-
-Amounts of a resource as the recommender counts them: whole millicores, whole bytes.
+"""Amounts of a resource as the recommender counts them: whole millicores, whole bytes.
 
 Every step of an estimate ends in an amount, cut to a whole number and held within 0 and 10^14.
-
-Limits that follow requests: the ratio of limit to request stays as it was.
-
-Amounts are scaled in whole millicores or bytes without floating point.
+Limits follow requests: the ratio of limit to request stays as it was, without floating point.
 """
 
 from collections.abc import Mapping
@@ -14,7 +9,7 @@ from math import ceil, isnan
 from typing import NamedTuple
 
 from kubescene.api import quantity
-from kubescene.api.quantity import MAX_INT64, ZERO, Format, Quantity
+from kubescene.api.quantity import MAX_INT64, ZERO, Quantity, QuantityFormat
 
 CPU = "cpu"
 MEMORY = "memory"
@@ -63,7 +58,7 @@ def humanized(size: int) -> str:
 def as_quantity(resource: str, units: int) -> Quantity:
     if resource == CPU:
         return quantity.from_milli(units)
-    return quantity.from_value(units, Format.BINARY_SI)
+    return quantity.from_value(units, QuantityFormat.BINARY_SI)
 
 
 def units_of(resource: str, amount: Quantity) -> int:

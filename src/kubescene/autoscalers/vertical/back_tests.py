@@ -29,14 +29,14 @@ MOST_STEPS = 1_000_000
 """Between two samples; more than that is a mistake in their times."""
 
 
-class Subject(NamedTuple):
+class BackTestSubject(NamedTuple):
     """One resource of one container: ``cpu`` in millicores, ``memory`` in bytes."""
 
     container: str
     resource: str
 
 
-class Outcome(msgspec.Struct, frozen=True):
+class BackTestOutcome(msgspec.Struct, frozen=True):
     """How the target in force at the time would have served the samples that came under it.
 
     ``above`` samples used more than the target. The means are of usage and of the target.
@@ -57,7 +57,7 @@ class BackTest:
     """
 
     steps: tuple[Recommendation, ...]
-    outcomes: dict[Subject, Outcome]
+    outcomes: dict[BackTestSubject, BackTestOutcome]
     rejected: int
 
 
@@ -98,8 +98,8 @@ class _Replay:
     last: int = 0
     rejected: int = 0
     steps: list[Recommendation] = field(default_factory=list)
-    targets: dict[Subject, int] = field(default_factory=dict)
-    sums: dict[Subject, _Sums] = field(default_factory=dict)
+    targets: dict[BackTestSubject, int] = field(default_factory=dict)
+    sums: dict[BackTestSubject, _Sums] = field(default_factory=dict)
 
     def check_gap(self, time: int, where: str) -> None:
         missing = 0 if self.due is None else (time - self.due) // self.every
@@ -127,10 +127,10 @@ class _Replay:
             self.rejected += not usage.add_oom(*where, int(sample.memory or 0), sample.time)
             return
         if sample.cpu is not None:
-            self._judge(Subject(sample.container, CPU), int(sample.cpu))
+            self._judge(BackTestSubject(sample.container, CPU), int(sample.cpu))
             self.rejected += not usage.add_cpu(*where, int(sample.cpu), sample.time)
         if sample.memory is not None:
-            self._judge(Subject(sample.container, MEMORY), int(sample.memory))
+            self._judge(BackTestSubject(sample.container, MEMORY), int(sample.memory))
             self.rejected += not usage.add_memory(*where, int(sample.memory), sample.time)
 
     def done(self) -> BackTest:
@@ -145,7 +145,7 @@ class _Replay:
         self.steps.append(recommendation)
         self.targets = _targets(recommendation)
 
-    def _judge(self, subject: Subject, used: int) -> None:
+    def _judge(self, subject: BackTestSubject, used: int) -> None:
         target = self.targets.get(subject)
         if target is None:
             return
@@ -156,14 +156,14 @@ class _Replay:
         sums.target += target
 
 
-def _targets(recommendation: Recommendation) -> dict[Subject, int]:
+def _targets(recommendation: Recommendation) -> dict[BackTestSubject, int]:
     return {
-        Subject(each.container_name, resource): units_of(resource, amount)
+        BackTestSubject(each.container_name, resource): units_of(resource, amount)
         for each in recommendation.recommended
         for resource, amount in (each.target or {}).items()
     }
 
 
-def _outcome(sums: _Sums) -> Outcome:
+def _outcome(sums: _Sums) -> BackTestOutcome:
     count = float(sums.samples)
-    return Outcome(sums.samples, sums.above, sums.usage / count, sums.target / count)
+    return BackTestOutcome(sums.samples, sums.above, sums.usage / count, sums.target / count)

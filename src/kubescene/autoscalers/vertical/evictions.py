@@ -1,14 +1,9 @@
-"""Whether a pod may be taken down or resized now.
+"""Whether the updater may take a pod down, or resize it in place, and when it gives up resizing.
 
-What the updater remembers of resizes from one loop to the next.
-
-How many pods of one controller the updater may take down in a loop.
-
-Resizing pods in place: whether the updater may, and when it gives up.
-
-Mode InPlaceOrRecreate evicts a pod whose resize does not come about: at once where it is infeasible
-or failed, after five minutes where the node has deferred it, after an hour in progress. Mode
-InPlace never evicts: it remembers what was infeasible, and tries again when less is recommended.
+Of one controller only so many pods may be taken down in a loop. Mode InPlaceOrRecreate evicts a pod
+whose resize does not come about: at once where it is infeasible or failed, after five minutes where
+the node has deferred it, after an hour in progress. Mode InPlace never evicts: it remembers what
+was infeasible (`Attempts`), and tries again when less is recommended.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -78,7 +73,7 @@ COUNTED = ("ReplicationController", "ReplicaSet", "StatefulSet", "DaemonSet")
 
 
 @dataclass(slots=True)
-class Group:
+class ControllerPods:
     """The pods of one controller. ``configured`` is how many it should have."""
 
     configured: int
@@ -111,7 +106,7 @@ def groups(
     replicas: Mapping[str, int],
     vpa: VerticalPodAutoscaler,
     options: UpdaterOptions,
-) -> dict[str, Group]:
+) -> dict[str, ControllerPods]:
     """The group of each pod, by the pod's name; pods that must not be touched have none.
 
     ``replicas`` says by controller how many pods it should have: ``spec.replicas``, of a DaemonSet
@@ -122,7 +117,7 @@ def groups(
     by_controller: dict[tuple[str, str], list[JsonObject]] = {}
     for pod in live:
         by_controller.setdefault(controller_of(pod), []).append(pod)
-    found: dict[str, Group] = {}
+    found: dict[str, ControllerPods] = {}
     for (kind, name), members in by_controller.items():
         configured = len(members) if kind == "Job" else replicas.get(name, 0)
         group = _group(members, configured, vpa, options)
@@ -142,7 +137,7 @@ def is_pending(pod: JsonObject) -> bool:
 
 def _group(
     members: list[JsonObject], configured: int, vpa: VerticalPodAutoscaler, options: UpdaterOptions
-) -> Group | None:
+) -> ControllerPods | None:
     policy = vpa.spec.update_policy
     own = policy.min_replicas if policy else None
     required = options.min_replicas if own is None else own
@@ -150,7 +145,7 @@ def _group(
     is_below = len(members) < required
     if is_below and not (in_place and options.in_place_skip_disruption_budget):
         return None
-    return Group(
+    return ControllerPods(
         configured,
         running=len(members) - sum(map(is_pending, members)),
         tolerance=int(float(configured) * options.eviction_tolerance),
@@ -165,7 +160,7 @@ _PENDING = "PodResizePending"
 _IN_PROGRESS = "PodResizeInProgress"
 
 
-class Decision(Enum):
+class EvictionDecision(Enum):
     """What the updater may do with a pod in place.
 
     ``INFEASIBLE`` and ``RULED_OUT`` are of mode InPlace: the node refused, so this recommendation
@@ -181,23 +176,23 @@ class Decision(Enum):
 
 def decide_resize(
     pod: JsonObject,
-    group: Group | None,
+    group: ControllerPods | None,
     vpa: VerticalPodAutoscaler,
     now: int,
     options: UpdaterOptions,
     attempts: Attempts,
-) -> Decision:
+) -> EvictionDecision:
     """Resize now, later, not at all, or evict because a resize does not come about."""
     if group is None or is_pending(pod) or vpa.recommendations is None:
-        return Decision.DEFERRED
+        return EvictionDecision.DEFERRED
     in_place = vpa.update_mode == IN_PLACE
     if in_place and attempts.rules_out(pod, vpa.recommendations):
-        return Decision.RULED_OUT
+        return EvictionDecision.RULED_OUT
     if is_resizing(pod):
         return _waiting(pod) if in_place else _giving_up(pod, group, now, attempts)
     if options.in_place_skip_disruption_budget and _restarts_nothing(pod):
-        return Decision.APPROVED
-    return Decision.APPROVED if group.can_lose_one else Decision.DEFERRED
+        return EvictionDecision.APPROVED
+    return EvictionDecision.APPROVED if group.can_lose_one else EvictionDecision.DEFERRED
 
 
 def is_resizing(pod: JsonObject) -> bool:
@@ -208,7 +203,7 @@ def is_resizing(pod: JsonObject) -> bool:
     return False
 
 
-def may_evict(pod: JsonObject, group: Group, now: int, attempts: Attempts) -> bool:
+def may_evict(pod: JsonObject, group: ControllerPods, now: int, attempts: Attempts) -> bool:
     """Whether a resize has been waited for long enough and the budget allows an eviction."""
     since = attempts.since(pod, now)
     if not group.can_lose_one:
@@ -224,18 +219,24 @@ def may_evict(pod: JsonObject, group: Group, now: int, attempts: Attempts) -> bo
     return not goes_on or now - since > IN_PROGRESS_TIMEOUT
 
 
-def _giving_up(pod: JsonObject, group: Group, now: int, attempts: Attempts) -> Decision:
-    return Decision.EVICT if may_evict(pod, group, now, attempts) else Decision.DEFERRED
+def _giving_up(
+    pod: JsonObject, group: ControllerPods, now: int, attempts: Attempts
+) -> EvictionDecision:
+    return (
+        EvictionDecision.EVICT
+        if may_evict(pod, group, now, attempts)
+        else EvictionDecision.DEFERRED
+    )
 
 
-def _waiting(pod: JsonObject) -> Decision:
+def _waiting(pod: JsonObject) -> EvictionDecision:
     """Mode InPlace: only what the node calls infeasible, or an error, ends the waiting."""
     pending, progress = _condition(pod, _PENDING), _condition(pod, _IN_PROGRESS)
     if pending is not None:
         failed = pending.get("reason") == "Infeasible"
     else:
         failed = progress is not None and progress.get("reason") == "Error"
-    return Decision.INFEASIBLE if failed else Decision.DEFERRED
+    return EvictionDecision.INFEASIBLE if failed else EvictionDecision.DEFERRED
 
 
 def _condition(pod: JsonObject, kind: str) -> JsonObject | None:

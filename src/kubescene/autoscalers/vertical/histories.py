@@ -1,18 +1,11 @@
-"""What is remembered of usage.
+"""What is remembered of usage: pods, their containers, and the aggregates they feed.
 
-Usage samples as they come from outside, and what is wrong with them.
+An aggregate is that of all containers of one name in pods of the same labels. CPU samples go there
+one by one. Of memory only the peak of each interval counts: a higher sample takes the place of the
+peak before it. An out-of-memory kill is a memory sample larger than what the container had.
 
-What is remembered of all containers of one name in pods of the same labels.
-
-One container: what its samples add to its aggregate.
-
-CPU samples go there one by one. Of memory only the peak of each interval counts: a higher sample
-takes the place of the peak before it. An out-of-memory kill is a memory sample larger than what the
-container had.
-
-All usage that the recommender knows of: pods, their containers, and the aggregates they feed.
-
-Histories that outlive the recommender: VerticalPodAutoscalerCheckpoint, version v3.
+Checkpoints (VerticalPodAutoscalerCheckpoint, version v3) are histories that outlive the
+recommender.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -22,14 +15,14 @@ from typing import Any, NamedTuple
 import msgspec
 
 from kubescene.api.selectors.label_selectors import LabelSelector
-from kubescene.autoscalers.histograms import (
+from kubescene.autoscalers.vertical.amounts import amount, scaled
+from kubescene.autoscalers.vertical.histograms import (
     YEAR_ONE,
-    Buckets,
     DecayingHistogram,
+    HistogramBuckets,
     checkpoint_weights,
     exponential_buckets,
 )
-from kubescene.autoscalers.vertical.amounts import amount, scaled
 from kubescene.autoscalers.vertical.options import HOUR, RecommenderOptions
 from kubescene.clock import format_time, parse_time
 from kubescene.errors import ConfigurationError
@@ -90,9 +83,9 @@ PEAK_WEIGHT = 1.0
 EPSILON = 0.001 * MIN_SAMPLE_WEIGHT
 GROWTH = 1.0 + 0.05
 
-CPU_BUCKETS: Buckets = exponential_buckets(1000.0, 0.01, GROWTH, EPSILON)
+CPU_BUCKETS: HistogramBuckets = exponential_buckets(1000.0, 0.01, GROWTH, EPSILON)
 """Cores."""
-MEMORY_BUCKETS: Buckets = exponential_buckets(1e12, 1e7, GROWTH, EPSILON)
+MEMORY_BUCKETS: HistogramBuckets = exponential_buckets(1e12, 1e7, GROWTH, EPSILON)
 """Bytes."""
 
 

@@ -1,15 +1,8 @@
-"""What limits a recommendation for one pod.
+"""Recommendations made to fit one pod, for updater and admission alike.
 
-LimitRanges of a namespace, as the vertical pod autoscaler combines them.
-
-What updater and admission read of a pod object.
-
-The LimitRange for pods: recommendations of all containers scaled until their sum fits.
-
-Recommendations made to fit one pod, for updater and admission alike.
-
-In order: the LimitRange for pods, then for each container the LimitRange for containers, the
-policy's bounds, and the container's own limit where only requests are controlled.
+In order (`capped`): the LimitRange for pods, which scales all containers until their sum fits, then
+for each container the LimitRange for containers, the policy's bounds, and the container's own limit
+where only requests are controlled.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -113,7 +106,7 @@ OBSERVED_CONTAINERS = "vpaObservedContainers"
 _SEPARATOR = ", "
 
 
-class Resources(NamedTuple):
+class ContainerResources(NamedTuple):
     """What a container has; None where a list is absent."""
 
     requests: ResourceList | None = None
@@ -128,7 +121,7 @@ def statuses_of(pod: JsonObject) -> Sequence[JsonObject]:
     return (pod.get("status") or {}).get("containerStatuses") or ()
 
 
-def resources_of(container: str, pod: JsonObject) -> Resources:
+def resources_of(container: str, pod: JsonObject) -> ContainerResources:
     """What a container really has: by its status, else by its spec."""
     status = next((each for each in statuses_of(pod) if each.get("name") == container), {})
     if status.get("resources") is not None:
@@ -137,7 +130,7 @@ def resources_of(container: str, pod: JsonObject) -> Resources:
     return declared_resources(spec)
 
 
-def declared_resources(container: JsonObject) -> Resources:
+def declared_resources(container: JsonObject) -> ContainerResources:
     """What a container has by its spec."""
     return _resources(container.get("resources") or {})
 
@@ -155,8 +148,10 @@ def observed_text(pod: JsonObject) -> str:
     return _SEPARATOR.join(each["name"] for each in containers_of(pod))
 
 
-def _resources(given: JsonObject) -> Resources:
-    return Resources(resource_list(given.get("requests")), resource_list(given.get("limits")))
+def _resources(given: JsonObject) -> ContainerResources:
+    return ContainerResources(
+        resource_list(given.get("requests")), resource_list(given.get("limits"))
+    )
 
 
 _ALMOST_ONE = quantity.parse("999m")
@@ -206,7 +201,7 @@ class _PodSum:
         self._limits, self._requests = ZERO, ZERO
 
     def add(
-        self, has: Resources, recommendation: ContainerRecommendation | None, bound: str
+        self, has: ContainerResources, recommendation: ContainerRecommendation | None, bound: str
     ) -> None:
         """Count a container in. Upstream crashes where it has no such list; here it stays."""
         request = recommended = amount_of(has.requests, self._resource)
@@ -312,7 +307,9 @@ class _Bounds(NamedTuple):
 class _Caps:
     """All that bounds the requests of one container."""
 
-    def __init__(self, policy: ContainerPolicy, has: Resources, limits: LimitRange | None) -> None:
+    def __init__(
+        self, policy: ContainerPolicy, has: ContainerResources, limits: LimitRange | None
+    ) -> None:
         self._bounds = [*_limit_range_bounds(has, limits), _policy_bounds(policy)]
         own = None if policy.sets_limits else has.limits
         self._limits = own or ResourceList()
@@ -332,7 +329,7 @@ def _policy_bounds(policy: ContainerPolicy) -> _Bounds:
     return _Bounds(lowest, highest, "minAllowed", "maxAllowed")
 
 
-def _limit_range_bounds(has: Resources, limits: LimitRange | None) -> Iterator[_Bounds]:
+def _limit_range_bounds(has: ContainerResources, limits: LimitRange | None) -> Iterator[_Bounds]:
     """The requests with which request and proportional limit keep the LimitRange."""
     if limits is None:
         return
@@ -347,7 +344,7 @@ def _limit_range_bounds(has: Resources, limits: LimitRange | None) -> Iterator[_
 
 
 def _boundaries(
-    has: Resources, boundary: ResourceList | None, default: ResourceList | None
+    has: ContainerResources, boundary: ResourceList | None, default: ResourceList | None
 ) -> ResourceList:
     if boundary is None:
         return ResourceList()
@@ -357,7 +354,7 @@ def _boundaries(
 
 
 def _boundary(
-    resource: str, has: Resources, boundary: ResourceList, default: ResourceList | None
+    resource: str, has: ContainerResources, boundary: ResourceList, default: ResourceList | None
 ) -> Quantity:
     return boundary_request(
         resource,

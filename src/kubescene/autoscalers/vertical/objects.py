@@ -1,15 +1,9 @@
-"""The object: typed, and checked as the API checks it.
-
-The VerticalPodAutoscaler object as typed values.
+"""The VerticalPodAutoscaler object as typed values, decoded and validated by `read_vpa`.
 
 Every refusal is a `VerticalPodAutoscalerError` that names the field. Fields that the API does not
-know are refused too: a policy with a typing error must not be ignored in silence.
-
-What the API refuses in a VerticalPodAutoscaler, feature gates at their defaults (off).
-
-Update mode InPlace has a gate that can be opened here; what the others gate is not supported.
-
-`read_vpa` is the way in for objects of users: decoded, then validated.
+know are refused too: a policy with a typing error must not be ignored in silence. Feature gates are
+at their defaults (off); the one of update mode InPlace can be opened here, what the others gate is
+not supported.
 """
 
 from collections.abc import Mapping, Sequence
@@ -146,11 +140,11 @@ class _Recommended(msgspec.Struct, frozen=True, rename="camel"):
     container_recommendations: tuple[ContainerRecommendation, ...] | None = None
 
 
-class _Status(msgspec.Struct, frozen=True, rename="camel"):
+class _VpaStatus(msgspec.Struct, frozen=True, rename="camel"):
     recommendation: _Recommended | None = None
 
 
-class _Metadata(msgspec.Struct, frozen=True, rename="camel"):
+class _VpaMetadata(msgspec.Struct, frozen=True, rename="camel"):
     name: str = ""
     namespace: str = "default"
     annotations: dict[str, str] | None = None
@@ -163,9 +157,9 @@ class VerticalPodAutoscaler(msgspec.Struct, frozen=True, rename="camel"):
 
     api_version: str = API_VERSIONS[0]
     kind: str = KIND
-    metadata: _Metadata = _Metadata()
+    metadata: _VpaMetadata = _VpaMetadata()
     spec: Spec = Spec()
-    status: _Status | None = None
+    status: _VpaStatus | None = None
 
     @property
     def name(self) -> str:
@@ -214,7 +208,7 @@ class VerticalPodAutoscaler(msgspec.Struct, frozen=True, rename="camel"):
         self, recommendations: Sequence[ContainerRecommendation]
     ) -> "VerticalPodAutoscaler":
         """The object whose status holds these recommendations."""
-        status = _Status(_Recommended(tuple(recommendations)))
+        status = _VpaStatus(_Recommended(tuple(recommendations)))
         return msgspec.structs.replace(self, status=status)
 
 

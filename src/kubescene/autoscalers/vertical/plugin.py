@@ -1,8 +1,4 @@
-"""The autoscaler in a run.
-
-One run of the autoscaler plugin: what a world told, as recommender and updater see it.
-
-The VPA behind the autoscaler interface: events and stats in, recommendations out.
+"""The VPA behind the autoscaler interface: events and stats in, recommendations out.
 
 Of a world that knows pods and their usage it makes what the autoscaler sees: pods of one container
 with equal labels, one controller that should have the pods it has, and samples. A resource is
@@ -49,7 +45,7 @@ from kubescene.autoscalers.vertical.options import RecommenderOptions, UpdaterOp
 from kubescene.autoscalers.vertical.recommendations import Recommendation
 from kubescene.autoscalers.vertical.recommender import DEFAULT_OPTIONS, Recommender
 from kubescene.autoscalers.vertical.updater import DEFAULT_OPTIONS as DEFAULT_UPDATER
-from kubescene.autoscalers.vertical.updater import Update, update
+from kubescene.autoscalers.vertical.updater import PodUpdate, update
 from kubescene.clock import format_time
 from kubescene.errors import ConfigurationError
 from kubescene.types import JsonObject
@@ -66,7 +62,7 @@ _MEASURED_BY = {MetricType.CPU_MILLIS: CPU, MetricType.MEMORY_BYTES: MEMORY}
 _PATIENT_MODES = ("Off", "Initial")
 
 
-class Partition:
+class VerticalPartition:
     """What one run told, as recommender and updater would see it."""
 
     def __init__(
@@ -196,11 +192,11 @@ class Partition:
         pairs = (amounts or ResourceList()).items()
         return ResourceList((name, amount) for name, amount in pairs if name in self._measured)
 
-    def _update(self, vpa: VerticalPodAutoscaler, now: int) -> Update | None:
+    def _update(self, vpa: VerticalPodAutoscaler, now: int) -> PodUpdate | None:
         """What the updater does; None leaves it to the world."""
         if self._rule == "seed":
             patient = vpa.update_mode in _PATIENT_MODES and not self._faithful
-            return Update() if patient else None
+            return PodUpdate() if patient else None
         pods = list(self._pods.values())
         replicas = {CONTROLLER: len(pods)}
         return update(vpa, pods, replicas, now, self._updater, attempts=self._attempts)
@@ -232,14 +228,21 @@ def _answers(container: ContainerRecommendation) -> Iterator[RecommendedPodResou
         )
 
 
+WORDS = {"lowerBound": "lower bound", "upperBound": "upper bound"}
+
+
 def _reason(
-    container: ContainerRecommendation, recommendation: Recommendation, done: Update | None
+    container: ContainerRecommendation, recommendation: Recommendation, done: PodUpdate | None
 ) -> str:
     targets = [f"{name} {amount}" for name, amount in (container.target or {}).items()]
     said = "target " + ", ".join(targets)
-    changed = [each.by for one in recommendation.containers for each in one.capped]
-    if changed:
-        said += f", limited by {', '.join(sorted(set(changed)))}"
+    changed = [each for one in recommendation.containers for each in one.capped]
+    by = sorted({each.by for each in changed if each.bound == "target"})
+    if by:
+        said += f", limited by {', '.join(by)}"
+    else:
+        bounds = {(WORDS[each.bound], each.by) for each in changed if each.bound in WORDS}
+        said += "".join(f"; its {bound} limited by {by}" for bound, by in sorted(bounds))
     if done and done.evicted:
         said += f"; evicting {', '.join(done.evicted)}"
     if done and done.resized:
@@ -247,7 +250,7 @@ def _reason(
     return said
 
 
-def _details(recommendation: Recommendation, done: Update | None) -> JsonObject:
+def _details(recommendation: Recommendation, done: PodUpdate | None) -> JsonObject:
     details: JsonObject = {
         "containers": [each.to_dict() for each in recommendation.containers],
         "explanation": recommendation.explain(),
@@ -260,7 +263,7 @@ def _details(recommendation: Recommendation, done: Update | None) -> JsonObject:
 DEFAULT_RECOMMENDER = "default"
 
 
-class VerticalPlugin(PartitionedPlugin[Partition]):
+class VerticalPlugin(PartitionedPlugin[VerticalPartition]):
     """Any number of runs, each in its partition."""
 
     types = VPA_TYPES
@@ -291,11 +294,13 @@ class VerticalPlugin(PartitionedPlugin[Partition]):
         """The recommender of a run, to look at its history."""
         return self._partition(partition).recommender
 
-    def _created(self, autoscaler: Autoscaler) -> Partition:
+    def _created(self, autoscaler: Autoscaler) -> VerticalPartition:
         recommender = Recommender(self._read(autoscaler), self._options)
-        return Partition(recommender, self._updater, rule=self._rule, faithful=self._faithful)
+        return VerticalPartition(
+            recommender, self._updater, rule=self._rule, faithful=self._faithful
+        )
 
-    def _changed(self, partition: Partition, autoscaler: Autoscaler) -> None:
+    def _changed(self, partition: VerticalPartition, autoscaler: Autoscaler) -> None:
         partition.recommender.vpa = self._read(autoscaler)
 
     def _read(self, autoscaler: Autoscaler) -> VerticalPodAutoscaler:

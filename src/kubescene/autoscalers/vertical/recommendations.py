@@ -1,15 +1,8 @@
-"""Recommendations: estimated, explained, made to fit the policies.
-
-From a history to an amount, step by step, each step kept for the explanation.
+"""From a history to a recommendation, step by step, each step kept for the explanation.
 
 percentile of the histogram -> margin -> confidence factor (bounds only) -> minimum. Amounts are
-cut to whole units after every step.
-
-What is recommended, and how it came about.
-
-What happens to a recommendation before it is stored: whole cores, then policies.
-
-The uncapped target stays as it was, but for whole cores.
+cut to whole units after every step. Before it is stored, a recommendation is rounded to whole
+cores, then bounded by the policies; the uncapped target stays as it was, but for whole cores.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -177,7 +170,7 @@ def _minutes(interval: int) -> float:
     return float(whole) + float(rest) / float(MINUTE)
 
 
-class Condition(msgspec.Struct, frozen=True):
+class VerticalCondition(msgspec.Struct, frozen=True):
     """A condition of the VerticalPodAutoscaler; ``since`` is its last transition."""
 
     type: str
@@ -248,7 +241,7 @@ class Recommendation(msgspec.Struct, frozen=True):
     time: int
     containers: tuple[ContainerEstimates, ...]
     recommended: tuple[ContainerRecommendation, ...]
-    conditions: tuple[Condition, ...]
+    conditions: tuple[VerticalCondition, ...]
     generation: int = 0
 
     def container(self, name: str) -> ContainerRecommendation | None:

@@ -29,10 +29,10 @@ from kubescene.autoscalers.vertical.objects import (
 from kubescene.autoscalers.vertical.options import RecommenderOptions
 from kubescene.autoscalers.vertical.recommendations import (
     Bound,
-    Condition,
     ContainerEstimates,
     Estimate,
     Recommendation,
+    VerticalCondition,
     as_quantities,
     estimate,
     minimums,
@@ -40,7 +40,7 @@ from kubescene.autoscalers.vertical.recommendations import (
 )
 from kubescene.types import JsonObject
 
-NO_PODS = Condition("NoPodsMatched", True, "NoPodsMatched", "No pods match this VPA object")
+NO_PODS = VerticalCondition("NoPodsMatched", True, "NoPodsMatched", "No pods match this VPA object")
 DEFAULT_OPTIONS = RecommenderOptions()
 
 
@@ -61,7 +61,7 @@ class Recommender:
         self.options = options
         self.selector = selector
         self.usage = Usage(options)
-        self.conditions: dict[str, Condition] = {}
+        self.conditions: dict[str, VerticalCondition] = {}
         self._loaded: dict[str, Aggregate] = {}
 
     def recommend(self, now: int) -> Recommendation:
@@ -177,10 +177,10 @@ class Recommender:
         if has_recommendation:
             reason = message = ""
         self._set_condition(
-            Condition("RecommendationProvided", has_recommendation, reason, message), now
+            VerticalCondition("RecommendationProvided", has_recommendation, reason, message), now
         )
 
-    def _set_condition(self, condition: Condition, now: int) -> None:
+    def _set_condition(self, condition: VerticalCondition, now: int) -> None:
         old = self.conditions.get(condition.type)
         since = old.since if old and old.status == condition.status else now
         self.conditions[condition.type] = msgspec.structs.replace(condition, since=since)

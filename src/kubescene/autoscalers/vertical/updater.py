@@ -1,12 +1,4 @@
-"""The updater.
-
-Which pods the updater would replace, and which first.
-
-How the updater looks at one pod: what fits it, how urgent it is, whether it is replaced.
-
-One loop of the updater over the pods of a VPA: what is left of the budget, and what is done.
-
-Which pods are replaced or resized now: the updater's loop, and the rule of the founding text.
+"""Which pods are replaced or resized now: the updater's loop, and the rule of the founding text.
 
 `update` is the real updater: priority, age, eviction requirements, budget, update mode. `seed_rule`
 replaces every pod whose requests are outside of the recommended bounds, whatever the mode.
@@ -21,8 +13,8 @@ from kubescene.api.quantity import Quantity
 from kubescene.autoscalers.vertical.admission import admitted
 from kubescene.autoscalers.vertical.evictions import (
     Attempts,
-    Decision,
-    Group,
+    ControllerPods,
+    EvictionDecision,
     decide_resize,
     groups,
     is_managed,
@@ -57,7 +49,7 @@ from kubescene.clock import parse_time
 from kubescene.types import JsonObject
 
 
-class Priority(NamedTuple):
+class UpdatePriority(NamedTuple):
     """How much a pod differs from what is recommended for it.
 
     ``difference`` is the sum over resources of the distance to the target in parts of the request.
@@ -68,14 +60,14 @@ class Priority(NamedTuple):
     difference: float
 
 
-class Verdict(NamedTuple):
+class UpdateVerdict(NamedTuple):
     """Whether a pod may be replaced, and why or why not."""
 
     accepted: bool
     reason: str
 
 
-def priority(pod: JsonObject, fitted: Capped | None) -> Priority:
+def priority(pod: JsonObject, fitted: Capped | None) -> UpdatePriority:
     """The priority of a pod with the recommendation that was made to fit it."""
     requested: dict[str, int] = {}
     recommended: dict[str, int] = {}
@@ -91,32 +83,34 @@ def priority(pod: JsonObject, fitted: Capped | None) -> Priority:
             requested[resource] = requested.get(resource, 0) + request.milli_value()
             scales_up = scales_up or target.milli_value() > request.milli_value()
             is_outside = is_outside or _is_outside(resource, request, recommendation)
-    return Priority(is_outside, scales_up, _difference(requested, recommended))
+    return UpdatePriority(is_outside, scales_up, _difference(requested, recommended))
 
 
 def verdict(
     pod: JsonObject,
-    ranked: Priority,
+    ranked: UpdatePriority,
     vpa: VerticalPodAutoscaler,
     now: int,
     options: UpdaterOptions,
-) -> Verdict:
+) -> UpdateVerdict:
     """Whether a pod is to be replaced, eviction requirements and budget aside."""
     quick_oom = _has_quick_oom(pod, vpa, options.evict_after_oom_threshold)
     if quick_oom and ranked.difference == 0:
-        return Verdict(False, "killed for memory soon after it started, but it has the target")
+        return UpdateVerdict(
+            False, "killed for memory soon after it started, but it has the target"
+        )
     if ranked.is_outside:
-        return Verdict(True, "its requests are outside of the recommended range")
+        return UpdateVerdict(True, "its requests are outside of the recommended range")
     if quick_oom:
-        return Verdict(True, "killed for memory soon after it started")
+        return UpdateVerdict(True, "killed for memory soon after it started")
     started = (pod.get("status") or {}).get("startTime")
     if started is None:
-        return Verdict(False, "within the recommended range and not started")
+        return UpdateVerdict(False, "within the recommended range and not started")
     if now < parse_time(started) + options.pod_lifetime_threshold:
-        return Verdict(False, "within the recommended range and too young")
+        return UpdateVerdict(False, "within the recommended range and too young")
     if ranked.difference < options.update_threshold:
-        return Verdict(False, "within the recommended range and near the target")
-    return Verdict(True, "old enough, and far enough from the target")
+        return UpdateVerdict(False, "within the recommended range and near the target")
+    return UpdateVerdict(True, "old enough, and far enough from the target")
 
 
 def meets_requirements(pod: JsonObject, fitted: Capped | None, vpa: VerticalPodAutoscaler) -> bool:
@@ -204,8 +198,8 @@ class Assessment(NamedTuple):
 
     pod: JsonObject
     fitted: Capped | None
-    priority: Priority
-    verdict: Verdict
+    priority: UpdatePriority
+    verdict: UpdateVerdict
 
     @property
     def name(self) -> str:
@@ -240,14 +234,14 @@ class Assessor:
         self._now = now
         self._options = options
         self._ranges = ranges
-        self._known: dict[object, tuple[Capped | None, Priority, JsonObject]] = {}
+        self._known: dict[object, tuple[Capped | None, UpdatePriority, JsonObject]] = {}
 
     def assess(self, pod: JsonObject) -> Assessment:
         fitted, ranked = self._ranked(pod)
         found = verdict(pod, ranked, self._vpa, self._now, self._options)
         return Assessment(pod, fitted, ranked, found)
 
-    def _ranked(self, pod: JsonObject) -> tuple[Capped | None, Priority]:
+    def _ranked(self, pod: JsonObject) -> tuple[Capped | None, UpdatePriority]:
         if statuses_of(pod):
             return self._computed(pod)
         # The spec is kept beside what is known of it, so that its identity stays its own.
@@ -256,7 +250,7 @@ class Assessor:
             self._known[key] = (*self._computed(pod), pod["spec"])
         return self._known[key][:2]
 
-    def _computed(self, pod: JsonObject) -> tuple[Capped | None, Priority]:
+    def _computed(self, pod: JsonObject) -> tuple[Capped | None, UpdatePriority]:
         fitted = capped(self._vpa, pod, self._ranges)
         return fitted, priority(pod, fitted)
 
@@ -267,7 +261,7 @@ RULED_OUT = "a resize was infeasible, and nothing that is recommended now is low
 REFUSED = "the API refused the resize"
 
 
-class Update(msgspec.Struct, frozen=True):
+class PodUpdate(msgspec.Struct, frozen=True):
     """What one loop does: names of pods in order, and a sentence about each pod it looked at."""
 
     evicted: tuple[str, ...] = ()
@@ -276,11 +270,11 @@ class Update(msgspec.Struct, frozen=True):
     reasons: dict[str, str] = msgspec.field(default_factory=dict)
 
 
-class World(NamedTuple):
+class UpdaterWorld(NamedTuple):
     """What a loop works with. ``refused``: names of pods whose resize the API refuses."""
 
     vpa: VerticalPodAutoscaler
-    groups: Mapping[str, Group]
+    groups: Mapping[str, ControllerPods]
     now: int
     options: UpdaterOptions
     ranges: LimitRanges
@@ -291,7 +285,7 @@ class World(NamedTuple):
 class UpdateLoop:
     """Goes over the pods once. The groups count what it takes from their budgets."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: UpdaterWorld) -> None:
         self._world = world
         self._to_evict: list[JsonObject] = []
         self._evicted: list[str] = []
@@ -299,12 +293,12 @@ class UpdateLoop:
         self._events: list[str] = []
         self._reasons: dict[str, str] = {}
 
-    def run(self, live: Collection[JsonObject]) -> Update:
+    def run(self, live: Collection[JsonObject]) -> PodUpdate:
         for each in self._queue([pod for pod in live if self._is_candidate(pod)]):
             self._take(each.pod)
         for pod in self._to_evict:
             self._evict_if_possible(pod)
-        return Update(
+        return PodUpdate(
             tuple(self._evicted), tuple(self._resized), tuple(self._events), self._reasons
         )
 
@@ -337,29 +331,31 @@ class UpdateLoop:
         if mode not in IN_PLACE_MODES:
             return self._can_evict(pod)
         decision = self._decide(pod)
-        if decision is Decision.RULED_OUT:
+        if decision is EvictionDecision.RULED_OUT:
             self._reasons[_name(pod)] = RULED_OUT
         # Mode InPlace also tries pods whose resize is deferred: there may be a new one.
-        return decision is not (Decision.RULED_OUT if mode == IN_PLACE else Decision.DEFERRED)
+        return decision is not (
+            EvictionDecision.RULED_OUT if mode == IN_PLACE else EvictionDecision.DEFERRED
+        )
 
     def _take(self, pod: JsonObject) -> None:
         """Resize a pod if the mode and the budget allow, or leave it to be evicted."""
         mode = self._world.vpa.update_mode
-        decision = self._decide(pod) if mode in IN_PLACE_MODES else Decision.EVICT
+        decision = self._decide(pod) if mode in IN_PLACE_MODES else EvictionDecision.EVICT
         match decision:
-            case Decision.EVICT:
+            case EvictionDecision.EVICT:
                 self._to_evict.append(pod)
-            case Decision.DEFERRED if mode != IN_PLACE:
+            case EvictionDecision.DEFERRED if mode != IN_PLACE:
                 self._reasons[_name(pod)] = BUDGET
-            case Decision.RULED_OUT:
+            case EvictionDecision.RULED_OUT:
                 self._reasons[_name(pod)] = RULED_OUT
-            case Decision.INFEASIBLE:
+            case EvictionDecision.INFEASIBLE:
                 self._world.attempts.failed_with(pod, self._world.vpa.recommendations or ())
                 self._resize(pod)
             case _:
                 self._resize(pod)
 
-    def _decide(self, pod: JsonObject) -> Decision:
+    def _decide(self, pod: JsonObject) -> EvictionDecision:
         vpa, groups, now, options, _, attempts, _ = self._world
         return decide_resize(pod, groups.get(_name(pod)), vpa, now, options, attempts)
 
@@ -417,7 +413,7 @@ def update(
     ranges: LimitRanges = NO_LIMIT_RANGES,
     attempts: Attempts | None = None,
     refused: Collection[str] = (),
-) -> Update:
+) -> PodUpdate:
     """One loop over the pods of a VPA, with the recommendation of its status.
 
     ``live`` are the pods that the VPA selects: scheduled, not ended, in listing order; those being
@@ -427,15 +423,15 @@ def update(
     """
     gated = vpa.update_mode == IN_PLACE and not options.in_place
     if vpa.update_mode not in UPDATING_MODES or gated:
-        return Update()
+        return PodUpdate()
     left = [pod for pod in live if is_managed(pod)]
     known = Attempts() if attempts is None else attempts
     known.keep_only(pod for pod in live if not pod["metadata"].get("deletionTimestamp"))
     by_pod = groups(left, replicas, vpa, options)
-    return UpdateLoop(World(vpa, by_pod, now, options, ranges, known, refused)).run(left)
+    return UpdateLoop(UpdaterWorld(vpa, by_pod, now, options, ranges, known, refused)).run(left)
 
 
-def seed_rule(vpa: VerticalPodAutoscaler, live: Iterable[JsonObject]) -> Update:
+def seed_rule(vpa: VerticalPodAutoscaler, live: Iterable[JsonObject]) -> PodUpdate:
     """Replace every pod with a request below the lower or above the upper bound."""
     outside = [
         pod["metadata"]["name"]
@@ -443,4 +439,4 @@ def seed_rule(vpa: VerticalPodAutoscaler, live: Iterable[JsonObject]) -> Update:
         if priority(pod, Capped(tuple(vpa.recommendations or ()), {})).is_outside
     ]
     reason = "its requests are outside of the recommended range"
-    return Update(evicted=tuple(outside), reasons=dict.fromkeys(outside, reason))
+    return PodUpdate(evicted=tuple(outside), reasons=dict.fromkeys(outside, reason))

@@ -38,7 +38,7 @@ def scheduler_perf(
     """
     import orjson
 
-    from kubescene.benchmarks.reporting import document, table
+    from kubescene.benchmarks.reports import document, table
     from kubescene.cli.bench.replays import chosen, replayed
 
     results = replayed(chosen(file, filter_by))

@@ -12,7 +12,7 @@ def compare(
     ],
     run_b: Annotated[str, typer.Argument(help="That of the run to compare with it.")],
     form: Annotated[
-        Literal["terminal", "markdown", "json"] | None,
+        Literal["terminal", "markdown", "json", "html"] | None,
         typer.Option("--format", help="How to show it; by default as the name of --out ends."),
     ] = None,
     out: Annotated[
@@ -49,7 +49,12 @@ def compare(
 
     Example: kubescene compare out/before out/after --format markdown
     """
-    from kubescene.cli.compare.showing import Format, compare_runs, show_comparison
+    from kubescene.cli.compare.showing import (
+        ComparisonFormat,
+        compare_runs,
+        form_of,
+        show_comparison,
+    )
     from kubescene.cli.origins import origin_of
     from kubescene.cli.replaying import PlayedWith
 
@@ -59,6 +64,7 @@ def compare(
         feature_gates=feature_gates,
         folder=folder,
     )
+    chosen = form_of(out) if form is None else ComparisonFormat(form)
     found = compare_runs(
         origin_of(run_a),
         origin_of(run_b),
@@ -66,4 +72,4 @@ def compare(
         replay=given if replay else None,
         what_if=given if what_if else None,
     )
-    raise typer.Exit(show_comparison(found, None if form is None else Format(form), out))
+    raise typer.Exit(show_comparison(found, chosen, out))

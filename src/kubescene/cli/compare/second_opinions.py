@@ -15,8 +15,8 @@ import msgspec
 
 from kubescene.cli.components import controllers_named, scheduler_with
 from kubescene.cli.replaying import PlayedWith, scenario_of
-from kubescene.cluster import Cluster
-from kubescene.remedies.searching import scheduler_of
+from kubescene.cluster import ClusterWorld
+from kubescene.remedies.search import scheduler_of
 from kubescene.remedies.trials import Trials
 from kubescene.results.comparison import Cause, Comparison, PlacedPod
 from kubescene.runs.requests import RunRequest
@@ -69,7 +69,7 @@ def ask(
             yield (pod.pod, pod.step_in_a), node
 
 
-def opinion(cluster: Cluster, theirs: SchedulerOptions, pod: PlacedPod) -> str | None:
+def opinion(cluster: ClusterWorld, theirs: SchedulerOptions, pod: PlacedPod) -> str | None:
     """What the other scheduler says now; None if A's own does not say what it did."""
     namespace, _, name = pod.pod.partition("/")
     world = cluster.fork()

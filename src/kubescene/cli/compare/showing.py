@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from kubescene.cli.origins import Origin, directory_of
+from kubescene.cli.files import complain
+from kubescene.cli.origins import RunOrigin, directory_of
+from kubescene.cli.outputs import PAGE, check_file
 from kubescene.errors import ConfigurationError
 from kubescene.results.comparison import Comparison, compare
 from kubescene.results.comparison.placements import Explainer
@@ -19,24 +21,39 @@ if TYPE_CHECKING:
 EQUAL, DIFFERENT = 0, 1
 
 
-class Format(StrEnum):
+class ComparisonFormat(StrEnum):
     """How a comparison is shown."""
 
     TERMINAL = "terminal"
     MARKDOWN = "markdown"
     JSON = "json"
+    HTML = "html"
 
 
-SUFFIXES = {".md": Format.MARKDOWN, ".markdown": Format.MARKDOWN, ".json": Format.JSON}
+SUFFIXES = {
+    "": ComparisonFormat.TERMINAL,
+    ".html": ComparisonFormat.HTML,
+    ".htm": ComparisonFormat.HTML,
+    ".json": ComparisonFormat.JSON,
+    ".markdown": ComparisonFormat.MARKDOWN,
+    ".md": ComparisonFormat.MARKDOWN,
+    ".txt": ComparisonFormat.TERMINAL,
+}
+SIGNS = (PAGE, b'"equal": ', b" placed otherwise", b" are equal: ", b", seed ")
+"""What stands at the beginning of comparisons: page, JSON, Markdown, and what terminals see."""
 
 
 def show_comparison(
-    comparison: Comparison, form: Format | None, out: Path | None, *, replayable: bool = True
+    comparison: Comparison,
+    form: ComparisonFormat | None,
+    out: Path | None,
+    *,
+    replayable: bool = True,
 ) -> int:
     """Print a comparison, or write it to a file; returns the exit code."""
-    chosen = form or SUFFIXES.get(out.suffix if out is not None else "", Format.TERMINAL)
+    chosen = form or form_of(out)
     code = EQUAL if comparison.equal else DIFFERENT
-    if chosen is Format.TERMINAL and out is None:
+    if chosen is ComparisonFormat.TERMINAL and out is None:
         from kubescene.reports.comparison import print_comparison
 
         print_comparison(comparison, Console(), replayable=replayable)
@@ -45,18 +62,35 @@ def show_comparison(
     if out is None:
         sys.stdout.write(text)
     else:
+        check_file(out, SIGNS)
         write_text(out, text)
+        complain([f"The comparison is in {out}"])
     return code
 
 
-def rendered(comparison: Comparison, form: Format, *, replayable: bool = True) -> str:
+def form_of(out: Path | None) -> ComparisonFormat:
+    """What the name of a file asks for; raises `ConfigurationError` if nobody knows."""
+    suffix = "" if out is None else out.suffix.lower()
+    if suffix not in SUFFIXES:
+        known = ", ".join(filter(None, SUFFIXES))
+        raise ConfigurationError(
+            f"no comparison is written as {suffix}: {out} may end in {known}, or say --format"
+        )
+    return SUFFIXES[suffix]
+
+
+def rendered(comparison: Comparison, form: ComparisonFormat, *, replayable: bool = True) -> str:
     """A comparison as the text of a file."""
-    if form is Format.JSON:
+    if form is ComparisonFormat.JSON:
         return comparison.json().decode() + "\n"
-    if form is Format.MARKDOWN:
+    if form is ComparisonFormat.MARKDOWN:
         from kubescene.reports.comparison_markdown import markdown
 
         return markdown(comparison, replayable=replayable)
+    if form is ComparisonFormat.HTML:
+        from kubescene.reports.html.comparison import comparison_page
+
+        return comparison_page(comparison)
     from kubescene.reports.comparison import print_comparison
 
     console = Console(width=120, color_system=None)
@@ -74,7 +108,7 @@ def write_text(out: Path, text: str) -> None:
         ) from error
 
 
-def refuse_twins(a: Origin, b: Origin) -> None:
+def refuse_twins(a: RunOrigin, b: RunOrigin) -> None:
     """Comparing a run with itself is a slip of the keyboard, not a result."""
     same_directory = a.run is not None and b.run is not None and a.run.resolve() == b.run.resolve()
     if a == b or same_directory:
@@ -85,8 +119,8 @@ def refuse_twins(a: Origin, b: Origin) -> None:
 
 
 def compare_runs(
-    a: Origin,
-    b: Origin,
+    a: RunOrigin,
+    b: RunOrigin,
     *,
     looked_at: int,
     replay: "PlayedWith | None" = None,

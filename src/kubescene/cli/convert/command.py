@@ -18,6 +18,14 @@ def convert(
     placed: Annotated[
         bool, typer.Option("--placed", help="Pods stay on their nodes instead of waiting again.")
     ] = False,
+    nodes: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NxSIZE", help="Add nodes, such as 3x8cpu,32Gi. May be repeated."),
+    ] = None,
+    skip_unknown: Annotated[
+        bool,
+        typer.Option("--skip-unknown", help="Leave out objects of kinds that nobody here knows."),
+    ] = False,
 ) -> None:
     """Make a scenario of manifests, of a cluster dump, or of a scenario in the drafts' form.
 
@@ -27,4 +35,8 @@ def convert(
     """
     from kubescene.cli.convert.sources import convert_files
 
-    raise typer.Exit(convert_files(sources, name=name, out=out, placed=placed))
+    raise typer.Exit(
+        convert_files(
+            sources, name=name, out=out, placed=placed, nodes=nodes or [], known_only=skip_unknown
+        )
+    )

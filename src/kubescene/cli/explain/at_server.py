@@ -20,7 +20,7 @@ NOT_KEPT = (
 )
 
 
-class Told(msgspec.Struct):
+class ServerAnswer(msgspec.Struct):
     """What the page ``explain`` answers."""
 
     attempts: list[ExplainedAttempt]
@@ -59,7 +59,7 @@ class RemoteWorld:
             page = self._client.read_page(f"{SIMULATOR}/scenarios/{name}/explain", pod=pod)
         except NotFoundError as error:
             raise ConfigurationError(f"{self._url}: {error.message}") from None
-        told = msgspec.json.decode(page, type=Told)
+        told = msgspec.json.decode(page, type=ServerAnswer)
         return told.attempts, told.known
 
     def remedies(self, pod: str) -> Proposed:

@@ -12,14 +12,15 @@ from rich.console import Console
 from kubescene.cli.components import controllers_named, look_here, scheduler_with
 from kubescene.cli.files import STDIN, complain, one_line
 from kubescene.cli.run.playing import output_path
+from kubescene.cli.telling import ConsoleTelling
 from kubescene.cli.terminals import terminal_width
 from kubescene.errors import ConfigurationError
 from kubescene.experiments.combinations import OWN, Seeds, check_unique
+from kubescene.experiments.display import text_lines
 from kubescene.experiments.executors import ExecutorName
 from kubescene.experiments.playing import matrix
-from kubescene.experiments.results import MatrixResult, MatrixRun
+from kubescene.experiments.results import MatrixResult
 from kubescene.experiments.settings import parse_settings
-from kubescene.experiments.showing import text_lines
 from kubescene.reports.progress import MatrixProgress
 from kubescene.reports.words import counted
 from kubescene.scheduler import SchedulerOptions
@@ -66,33 +67,13 @@ class MatrixArguments:
         }
 
 
-class Telling:
-    """Tells of progress on standard error."""
-
-    def __init__(self, progress: MatrixProgress) -> None:
-        self._progress = progress
-
-    def begin(self, total: int, kept: int, damaged: Sequence[Path]) -> None:
-        for path in damaged:
-            self._progress.say(f"{path} is damaged: that run is played again")
-        if kept:
-            rest = counted(total - kept, "run")
-            self._progress.say(
-                f"{kept} of {counted(total, 'run')} were finished earlier, {rest} left"
-            )
-        self._progress.start(total, kept)
-
-    def finished(self, run: MatrixRun) -> None:
-        self._progress.note(failed=bool(run.error))
-
-
 def play_matrix(arguments: MatrixArguments) -> int:
     """Play everything; returns the exit code."""
     out = output_path(arguments.out)
     check(arguments, out)
     with MatrixProgress(Console(stderr=True, quiet=arguments.quiet)) as progress:
         try:
-            result = played(arguments, out, Telling(progress))
+            result = played(arguments, out, ConsoleTelling(progress, "played"))
         except KeyboardInterrupt:
             complain([interrupted(progress, out)], "kubescene: ")
             return INTERRUPTED
@@ -114,7 +95,7 @@ def check(arguments: MatrixArguments, out: Path | None) -> None:
         raise ConfigurationError("a matrix reads files: standard input cannot be one of them")
 
 
-def played(arguments: MatrixArguments, out: Path | None, watcher: Telling) -> MatrixResult:
+def played(arguments: MatrixArguments, out: Path | None, watcher: ConsoleTelling) -> MatrixResult:
     look_here(arguments.measures)
     return matrix(
         list(arguments.files),
@@ -135,9 +116,9 @@ def played(arguments: MatrixArguments, out: Path | None, watcher: Telling) -> Ma
 def save(result: MatrixResult, out: Path, *, parquet: bool) -> None:
     """The tables beside the markers."""
     try:
-        (out / "matrix.csv").write_text(result.csv())
+        (out / "matrix.csv").write_text(result.csv(), encoding="utf-8")
         (out / "matrix.json").write_bytes(result.json())
-        (out / "runs.csv").write_text(result.run_csv())
+        (out / "runs.csv").write_text(result.run_csv(), encoding="utf-8")
         if parquet:
             result.parquet(out / "matrix.parquet")
     except OSError as error:

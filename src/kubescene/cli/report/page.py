@@ -3,7 +3,8 @@
 import sys
 from pathlib import Path
 
-from kubescene.cli.origins import Origin, opened
+from kubescene.cli.origins import RunOrigin, opened
+from kubescene.cli.outputs import PAGE, check_file
 from kubescene.errors import ConfigurationError
 from kubescene.reports.html import report_html, write_report
 from kubescene.results.output import REPORT_FILE
@@ -13,18 +14,19 @@ FINE = 0
 PRINTED = Path("-")
 
 
-def report_run(origin: Origin, out: Path | None) -> int:
+def report_run(origin: RunOrigin, out: Path | None) -> int:
     """Write the page of a run, and say where; returns the exit code."""
     file = out or beside(origin)
     with opened(origin) as source:
         if file == PRINTED:
             sys.stdout.write(report_html(source))
         else:
+            check_file(file, (PAGE,))
             print(write_report(source, file))
     return FINE
 
 
-def beside(origin: Origin) -> Path:
+def beside(origin: RunOrigin) -> Path:
     """Among the results of a run, if they are in a directory."""
     if origin.run is None or origin.run.is_file():
         what = "at a server" if origin.run is None else "a timeline alone"

@@ -8,11 +8,11 @@ from typing import Any, Literal
 
 from kubescene.cli.components import measures_named
 from kubescene.cli.files import complain
-from kubescene.cli.origins import Origin, opened
+from kubescene.cli.origins import RunOrigin, opened
+from kubescene.cli.outputs import check_file
 from kubescene.cli.terminals import terminal_width
 from kubescene.errors import ConfigurationError
-from kubescene.reports.fitting import fitted
-from kubescene.reports.tables import text_lines
+from kubescene.reports.tables import fitted, text_lines
 from kubescene.results.prices import read_prices
 from kubescene.results.tables import Table, tables
 
@@ -32,7 +32,7 @@ class Wish:
     measures: tuple[str, ...] = ()
 
 
-def show_results(origin: Origin, wish: Wish) -> int:
+def show_results(origin: RunOrigin, wish: Wish) -> int:
     """Print a table, or write it to a file; returns the exit code."""
     if wish.format == "parquet" and wish.out is None:
         raise ConfigurationError("Parquet is not for terminals: name a file by --out")
@@ -73,17 +73,25 @@ def show_fitted(table: Table[Any], width: int) -> None:
 
 
 def save(table: Table[Any], path: Path, form: Format) -> None:
-    """Write a file; `ConfigurationError` if that cannot be."""
+    """Write a file, and say so; `ConfigurationError` if that cannot be."""
+    first, *_ = table.columns
+    signs = (first, first.upper(), "[]", "PAR1")
+    check_file(path, (sign.encode() for sign in signs))
     try:
-        if form == "parquet":
-            table.parquet(path)
-            return
-        with path.open("wb") as file:
-            file.writelines(parts(table, form))
+        write(table, path, form)
     except OSError as error:
         raise ConfigurationError(
             f"cannot write {path}: {error.strerror}; choose another --out"
         ) from error
+    complain([f"The table {table.name} is in {path}"])
+
+
+def write(table: Table[Any], path: Path, form: Format) -> None:
+    if form == "parquet":
+        table.parquet(path)
+        return
+    with path.open("wb") as file:
+        file.writelines(parts(table, form))
 
 
 def parts(table: Table[Any], form: Format) -> Iterator[bytes]:

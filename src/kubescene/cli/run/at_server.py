@@ -20,7 +20,7 @@ from kubescene.cli.run.playing import (
 )
 from kubescene.client import ObjectRef
 from kubescene.client.http import HttpClient
-from kubescene.client.http.rows import Row
+from kubescene.client.http.rows import TableRow
 from kubescene.clock import SECOND, ScenarioStep, WallClock
 from kubescene.errors import (
     AlreadyExistsError,
@@ -50,7 +50,7 @@ ASK_EVERY = SECOND
 ENDS = (ScenarioPhase.SUCCEEDED, ScenarioPhase.FAILED, ScenarioPhase.PAUSED)
 
 
-class Counts(msgspec.Struct, rename="camel"):
+class RunCounts(msgspec.Struct, rename="camel"):
     """What the server's page ``progress`` says."""
 
     phase: str
@@ -66,12 +66,12 @@ class Counts(msgspec.Struct, rename="camel"):
 class RemoteProgress(ProgressReporter):
     """The progress of a scenario that somebody else counts."""
 
-    def take(self, counts: Counts) -> None:
+    def take(self, counts: RunCounts) -> None:
         self._written = counts.written
         self._bound = counts.bound
         self._failed = counts.failed_attempts
 
-    def refresh(self, counts: Counts) -> None:
+    def refresh(self, counts: RunCounts) -> None:
         """The same in the middle of a step."""
         self._step = ScenarioStep(counts.step["major"], counts.step["minor"])
         self.take(counts)
@@ -93,9 +93,9 @@ class RemoteRun:
     def page(self, name: str, **query: str) -> bytes:
         return self.client.read_page(f"{PAGES}/{self.name}/{name}", **query)
 
-    def counts(self, step: int | None = None) -> Counts:
+    def counts(self, step: int | None = None) -> RunCounts:
         query = {} if step is None else {"step": str(step)}
-        return msgspec.json.decode(self.page("progress", **query), type=Counts)
+        return msgspec.json.decode(self.page("progress", **query), type=RunCounts)
 
     def summary(self) -> Summary:
         return msgspec.json.decode(self.page("summary"), type=Summary)
@@ -237,7 +237,7 @@ class Follower:
             except NotFoundError:
                 return
 
-    def _take(self, row: Row, progress: RemoteProgress) -> bool:
+    def _take(self, row: TableRow, progress: RemoteProgress) -> bool:
         """Whether this is the end."""
         phase, step = row.cells.get("Phase", ""), step_of(row.cells.get("Step", ""))
         if phase in ("", ScenarioPhase.PENDING):

@@ -14,12 +14,12 @@ from rich.console import Console
 
 from kubescene.api.text.reading import ReadingError
 from kubescene.api.text.yaml_text import read_yaml
-from kubescene.cluster import Cluster
+from kubescene.cluster import ClusterWorld
 from kubescene.errors import ApiError, KubesceneError, ScenarioError
 from kubescene.reports.explaining import print_attempt
 from kubescene.results.explaining import attempts_of
 from kubescene.results.explanations import ExplanationMemory
-from kubescene.results.summary import summarize
+from kubescene.results.summary import outcome, summarize
 from kubescene.runs.requests import RunRequest
 from kubescene.runs.sinks import MemorySink
 from kubescene.runs.staging import stage
@@ -32,16 +32,26 @@ from kubescene.timeline import Outcome, TimelineLog
 from kubescene.timeline.explanations import ExplanationRecorder
 
 HELP = """\
-minor (n)         play to the next minor step
-major (N)         play to the end of the major step
+minor (n, step)   play to the next minor step
+major (N, next)   play to the end of the major step
 end (e)           play to the end
-state (s)         where the scenario stands, and which pods wait
+state (s, status) where the scenario stands, and which pods wait
 explain POD (x)   why a pod was placed, or not
 add OPERATION     add an operation, as YAML in one line: {step: 4, createOperation: {object: ...}}
 back (b)          undo the last command that played or added
 quit (q)
 """
-SHORT = {"n": "minor", "N": "major", "e": "end", "s": "state", "x": "explain", "b": "back"}
+SHORT = {
+    "n": "minor",
+    "step": "minor",
+    "N": "major",
+    "next": "major",
+    "e": "end",
+    "s": "state",
+    "status": "state",
+    "x": "explain",
+    "b": "back",
+}
 AT_REST = (StepPhase.CONTROLLER_RUNNING, StepPhase.FINISHED)
 PODS_SHOWN = 10
 
@@ -50,7 +60,7 @@ PODS_SHOWN = 10
 class Scene:
     """A world in the middle of a scenario, with what was explained so far."""
 
-    cluster: Cluster
+    cluster: ClusterWorld
     engine: Engine
     log: TimelineLog
     memory: ExplanationMemory
@@ -180,8 +190,7 @@ class Session:
         if scenario.message:
             self._say(scenario.message)
         for each in unmet(self.engine):
-            why = ": ".join(filter(None, (each.message, each.error)))
-            self._say(f"expectation {each.name!r} does not hold: {why}")
+            self._say(f"expectation {each.name!r} does not hold: {outcome(each).why}")
 
     def _state(self, _: str) -> None:
         self._where()

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 INTERRUPTED = "it was interrupted"
 
 
-class Play(Protocol):
+class PlayInto(Protocol):
     """Plays a scenario into a directory; returns the exit code."""
 
     def __call__(self, file: ScenarioFile, arguments: "RunArguments", out: Path) -> int: ...
 
 
-class Ending(msgspec.Struct):
+class SummaryEnding(msgspec.Struct):
     """What a summary says of how a run ended."""
 
     phase: str = FAILED
@@ -31,7 +31,7 @@ class Ending(msgspec.Struct):
     seed: int | None = None
 
 
-def by_an_id(file: ScenarioFile, arguments: "RunArguments", play: Play) -> int:
+def by_an_id(file: ScenarioFile, arguments: "RunArguments", play: PlayInto) -> int:
     """Play it where the catalogue says, and write down how it ended; bad input leaves no run."""
     assert arguments.data_dir is not None
     runs = Runs(arguments.data_dir)
@@ -53,8 +53,8 @@ def by_an_id(file: ScenarioFile, arguments: "RunArguments", play: Play) -> int:
     return code
 
 
-def ending_of(out: Path) -> Ending:
+def ending_of(out: Path) -> SummaryEnding:
     try:
-        return msgspec.json.decode((out / SUMMARY_FILE).read_bytes(), type=Ending)
+        return msgspec.json.decode((out / SUMMARY_FILE).read_bytes(), type=SummaryEnding)
     except FileNotFoundError:
-        return Ending()
+        return SummaryEnding()

@@ -19,6 +19,7 @@ from kubescene.reports.remedies import NONE_FOUND, print_best
 from kubescene.reports.tallies import Amounts
 from kubescene.reports.terminal import print_summary
 from kubescene.results import Summary
+from kubescene.results.output import REPORT_FILE, holds_run
 from kubescene.runs.local import Run, run
 from kubescene.runs.requests import RunRequest
 from kubescene.scenario.documents import with_simulation
@@ -117,6 +118,7 @@ def by_itself(
     """Play a scenario from its beginning to its end."""
     quiet = arguments.quiet
     errors = Console(stderr=True, quiet=quiet)
+    was_there = out is not None and holds_run(out)
     progress = ProgressReporter(errors, amounts_of(file.scenario))
     try:
         with progress:
@@ -134,7 +136,14 @@ def by_itself(
         from kubescene.cli.report.page import write_beside
 
         write_beside(result, out)
-    code = report(result, file, out, quiet=quiet)
+    code = report(result, file, quiet=quiet)
+    if out is not None and not (quiet or result.bad_input):
+        Console().print(
+            f"\n{told_where(out, was_there=was_there, page=arguments.report)}",
+            highlight=False,
+            markup=False,
+            soft_wrap=True,
+        )
     if arguments.remedies and not quiet and result.ok:
         report_remedies(result)
     return code
@@ -160,6 +169,7 @@ def played(
         folder=None if file.path is None else file.path.parent,
         source=file.path,
         strict=arguments.strict,
+        thorough=True,
         measures=measures_named(arguments.measures),
         plain=arguments.plain,
     )
@@ -189,19 +199,26 @@ def by_hand(file: ScenarioFile, arguments: RunArguments, out: Path | None) -> in
         reconcilers=controllers_named(arguments.controllers),
         folder=file.path.parent,
         strict=arguments.strict,
+        thorough=True,
         measures=measures_named(arguments.measures),
         shortcuts=PLAIN if arguments.plain else ALL,
     )
     return play_by_hand(request)
 
 
-def report(result: Run, file: ScenarioFile, out: Path | None, *, quiet: bool) -> int:
+def told_where(out: Path, *, was_there: bool, page: bool) -> str:
+    """Where everything is, and what it replaced."""
+    told = f"Results are in {out}"
+    if was_there:
+        told += ", instead of those of an earlier run"
+    return f"{told}\nThe page is {out / REPORT_FILE}" if page else told
+
+
+def report(result: Run, file: ScenarioFile, *, quiet: bool) -> int:
     """The summary for people on standard output; what failed in one line on standard error."""
     console = Console(quiet=quiet)
     if not result.bad_input:
         print_summary(result.summary, console)
-        if out is not None:
-            console.print(f"\nResults are in {out}", highlight=False, markup=False)
     if result.message:
         error = ScenarioError(result.message, path=result.failed_at)
         complain([file.line(error)], "kubescene: ")

@@ -13,7 +13,7 @@ from kubescene.cli.run.at_server import run_on_server
 from kubescene.cli.run.junit import told_to
 from kubescene.cli.run.playing import RunArguments, output_path, with_annotations
 from kubescene.clock import WallClock
-from kubescene.cluster import Cluster, ClusterOptions
+from kubescene.cluster import ClusterOptions, ClusterWorld
 from kubescene.errors import ConfigurationError
 from kubescene.outside.supervision import Supervisor
 from kubescene.scenario.outside import OutsideController
@@ -47,11 +47,13 @@ def run_with_programs(path: Path, arguments: RunArguments) -> int:
             )
 
 
-def world_of(arguments: RunArguments) -> Cluster:
+def world_of(arguments: RunArguments) -> ClusterWorld:
     """The world of the scenario, with what the command line brings to it."""
     options = ClusterOptions(events=True, scheduler=arguments.scheduler())
     controllers = registered(options, arguments.controllers)
-    return Cluster(options, controllers=controllers, clock=WallClock(), server_clock=WallClock())
+    return ClusterWorld(
+        options, controllers=controllers, clock=WallClock(), server_clock=WallClock()
+    )
 
 
 def named_command(given: str) -> tuple[str, str]:

@@ -14,7 +14,7 @@ from rich.console import Console
 from kubescene.cli.compare.showing import (
     DIFFERENT,
     EQUAL,
-    Format,
+    ComparisonFormat,
     rendered,
     show_comparison,
     write_text,
@@ -39,7 +39,7 @@ from kubescene.runs.local import RunResult
 from kubescene.scenario.phases import ResultsStrategy
 
 FOLDERS = ("a", "b")
-FILES = {"comparison.md": Format.MARKDOWN, "comparison.json": Format.JSON}
+FILES = {"comparison.md": ComparisonFormat.MARKDOWN, "comparison.json": ComparisonFormat.JSON}
 
 
 def run_both(path: Path, arguments: RunArguments) -> int:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 from kubescene.autoscalers import horizontal, vertical
 from kubescene.autoscalers.horizontal.back_tests import milli
 from kubescene.autoscalers.usage_files import UsageRow, read_usage
-from kubescene.clock.durations import parse_duration
+from kubescene.durations import parse_duration
 from kubescene.errors import ConfigurationError, KubesceneError
 from kubescene.reports import horizontal_back_tests, vertical_back_tests
 from kubescene.types import JsonObject, Nanoseconds

@@ -227,6 +227,31 @@ def sweep(
     raise typer.Exit(sweep_traffic(arguments))
 
 
+@traffic.command("compare")
+def compare(
+    a: Annotated[
+        Path,
+        typer.Argument(help="The --out directory of a run or sweep, DIR#ID, or a TrafficRun."),
+    ],
+    b: Annotated[Path, typer.Argument(help="What to compare with it, of the same kind.")],
+    seeds: Annotated[
+        int | None,
+        typer.Option(min=1, max=1000, help="Of two files: simulate both with the seeds 1 to N."),
+    ] = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Show what differs between two traffic runs, two sweeps, or two files with many seeds.
+
+    Runs are compared in pairs of one seed, which have the same requests. Exits with 0 if nothing
+    differs, with 1 if something does.
+
+    Example: kubescene traffic compare out/before out/after
+    """
+    from kubescene.cli.traffic.comparing import compare_traffic
+
+    raise typer.Exit(compare_traffic(a, b, seeds=seeds, as_json=as_json))
+
+
 @traffic.command("report")
 def report(
     folder: Annotated[

@@ -9,19 +9,22 @@ from types import FrameType
 from rich.console import Console
 
 from kubescene.autoscalers import AutoscalerPlugin
-from kubescene.autoscalers.loading import load_autoscaler, named, started
+from kubescene.autoscalers.references import load_autoscaler, named, started
 from kubescene.cli.components import look_here
 from kubescene.cli.files import STDIN, complain
+from kubescene.cli.outputs import check_folder
 from kubescene.cli.traffic.history import keeping
 from kubescene.errors import ConfigurationError, TrafficError
 from kubescene.reports.traffic import TrafficProgress, print_result
 from kubescene.traffic import Phase, TrafficResult, TrafficRun, load_run, parse_run, run
 from kubescene.traffic.arrivals.sources import embedded
-from kubescene.traffic.results import SUMMARY_FILE
-from kubescene.traffic.spec.loading import MAX_FILE_BYTES
+from kubescene.traffic.results import REQUESTS_FILE, RUN_FILE, STORY_FILE, SUMMARY_FILE
+from kubescene.traffic.spec.loading import MAX_FILE_BYTES, place_of
 
 FINE, RUN_FAILED = 0, 1
 REPORT_FILE = "report.html"
+SAVED = (RUN_FILE, REQUESTS_FILE, STORY_FILE)
+FILES = (*SAVED, SUMMARY_FILE)
 INTERRUPTED = 128 + signal.SIGINT
 
 
@@ -76,13 +79,26 @@ def run_traffic(
     except TrafficError as error:
         if error.source:
             raise
-        raise error.of(str(file)) from error
+        raise error.of(placed(error.path, file, settings)) from error
     finally:
         for each in plugins:
             each.close()
     if out is not None:
         save(result, out, report=report)
-    return tell(result, as_json=as_json, quiet=quiet)
+    code = tell(result, as_json=as_json, quiet=quiet)
+    if out is not None and not quiet:
+        told = f"Results are in {out}"
+        told += f"\nThe page is {out / REPORT_FILE}" if report else ""
+        where = Console(stderr=as_json)
+        where.print(f"\n{told}", highlight=False, markup=False, soft_wrap=True)
+    return code
+
+
+def placed(path: str, file: Path, settings: Sequence[str]) -> str:
+    """Where a field of the file stands that was refused once the run began."""
+    if str(file) == STDIN:
+        return "<stdin>"
+    return place_of(path, file.read_bytes(), str(file), settings)
 
 
 def simulate(
@@ -123,8 +139,9 @@ def check_output(file: Path, out: Path) -> None:
     """Never write over the run that is read."""
     if not str(out):
         raise ConfigurationError("--out must name a directory")
-    if (out / "traffic.yaml").resolve() == file.resolve():
+    if (out / RUN_FILE).resolve() == file.resolve():
         raise ConfigurationError(f"--out {out} would write over {file}: choose another directory")
+    check_folder(out, (*FILES, REPORT_FILE), is_own=all((out / name).exists() for name in SAVED))
 
 
 def prepare_output(out: Path) -> None:

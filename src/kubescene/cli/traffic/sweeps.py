@@ -14,12 +14,13 @@ from rich.console import Console
 
 from kubescene.cli.components import look_here
 from kubescene.cli.files import complain, one_line
+from kubescene.cli.telling import ConsoleTelling
 from kubescene.cli.terminals import aligned
 from kubescene.errors import ConfigurationError
 from kubescene.experiments.combinations import Seeds
 from kubescene.experiments.estimates import CONFIDENCE, Estimate
 from kubescene.experiments.executors import ExecutorName
-from kubescene.experiments.sweeps import Outcome, SweepResult, SweepRow, cases, sweep, told
+from kubescene.experiments.sweeps import SweepOutcome, SweepResult, SweepRow, cases, sweep, told
 from kubescene.reports.progress import MatrixProgress
 from kubescene.reports.words import counted
 from kubescene.traffic.measures import Summary
@@ -31,16 +32,18 @@ INTERRUPTED = 128 + signal.SIGINT
 COLUMNS = {
     "requests": "REQUESTS",
     "failed": "FAILED",
-    "responseP50S": "P50",
-    "responseP95S": "P95",
-    "responseP99S": "P99",
+    "allResponseP50S": "P50",
+    "allResponseP95S": "P95",
+    "allResponseP99S": "P99",
+    "responseP95S": "SERVED P95",
     "sloMinutes": "SLO MIN",
     "replicasMost": "MOST",
     "replicaHours": "REPLICA H",
     "cpuUsedHours": "CPU H",
-    "flapping": "FLAPS",
+    "reversals": "REVERSALS",
 }
 """The measures that a table shows; csv and json have all."""
+WHOSE = "P50 to P99 are of all requests, failures at their time-outs; SERVED P95 of those served"
 NOTE = f"± is the {CONFIDENCE:.0%} confidence interval of the mean over seeds (Student's t)"
 
 
@@ -66,23 +69,6 @@ class SweepArguments:
         return self.seeds if self.seeds is not None else (self.seed or None)
 
 
-class Telling:
-    """Tells of progress on standard error."""
-
-    def __init__(self, progress: MatrixProgress) -> None:
-        self._progress = progress
-
-    def begin(self, total: int, kept: int, damaged: Sequence[Path]) -> None:
-        for path in damaged:
-            self._progress.say(f"{path} is damaged: that run is simulated again")
-        if kept:
-            self._progress.say(f"{kept} of {counted(total, 'run')} were finished earlier")
-        self._progress.start(total, kept)
-
-    def finished(self, *, failed: bool) -> None:
-        self._progress.note(failed=failed)
-
-
 def sweep_traffic(arguments: SweepArguments) -> int:
     """Simulate all combinations and print them; returns the exit code."""
     if arguments.format not in FORMATS:
@@ -104,7 +90,7 @@ def sweep_traffic(arguments: SweepArguments) -> int:
                 arguments.jobs,
                 executor=arguments.executor,
                 out=arguments.out,
-                watcher=Telling(progress),
+                watcher=ConsoleTelling(progress, "simulated"),
             )
         except KeyboardInterrupt:
             complain([interrupted(progress, arguments.out)], "kubescene: ")
@@ -127,9 +113,9 @@ def interrupted(progress: MatrixProgress, out: Path | None) -> str:
 def save(found: SweepResult, out: Path) -> None:
     """The tables beside the markers."""
     try:
-        (out / "sweep.csv").write_text(csv_of(found))
-        (out / "sweep.json").write_text(json_of(found))
-        (out / "runs.csv").write_text(runs_csv(found))
+        (out / "sweep.csv").write_text(csv_of(found), encoding="utf-8")
+        (out / "sweep.json").write_text(json_of(found), encoding="utf-8")
+        (out / "runs.csv").write_text(runs_csv(found), encoding="utf-8")
     except OSError as error:
         raise ConfigurationError(
             f"cannot write to {out}: {error.strerror}; choose another --out"
@@ -169,7 +155,8 @@ def runs_csv(found: SweepResult) -> str:
 def run_cells(found: SweepResult, names: Sequence[str]) -> Iterator[list[Any]]:
     for case, each in zip(found.cases, found.outcomes, strict=True):
         seed = [case.seed] if found.has_seeds else []
-        values = [each.measures.get(name, "") for name in names]
+        measures = told(each.measures)
+        values = [measures.get(name, "") for name in names]
         yield [*each.settings.values(), *seed, each.phase, each.message, *values]
 
 
@@ -189,13 +176,13 @@ def table_of(found: SweepResult) -> str:
     names = [path.rpartition(".")[2] for path in found.cases[0].named]
     if not found.has_seeds:
         rows = [[*names, "PHASE", *COLUMNS.values()], *map(outcome_cells, found.outcomes)]
-        return aligned(rows, left=[len(names)])
+        return aligned(rows, left=[len(names)]) + f"\n{WHOSE}\n"
     rows = [[*names, "RUNS", *COLUMNS.values()], *map(row_cells, found.rows)]
     several = any(row.runs > 1 for row in found.rows)
-    return aligned(rows, left=[len(names)]) + (f"\n{NOTE}\n" if several else "")
+    return aligned(rows, left=[len(names)]) + f"\n{WHOSE}\n" + (f"{NOTE}\n" if several else "")
 
 
-def outcome_cells(outcome: Outcome) -> list[str]:
+def outcome_cells(outcome: SweepOutcome) -> list[str]:
     measures = told(outcome.measures)
     shown = ("" if (value := measures.get(name)) is None else number(value) for name in COLUMNS)
     return [*outcome.settings.values(), outcome.phase, *shown]

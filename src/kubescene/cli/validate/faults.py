@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kubescene.cli.components import controllers_named, measures_named
 from kubescene.cli.files import ScenarioFile, complain, one_line, read_scenario
-from kubescene.cluster import Cluster, ClusterOptions
+from kubescene.cluster import ClusterOptions, ClusterWorld
 from kubescene.controllers.registrations import ControllerRegistrations
 from kubescene.errors import ConfigurationError, ScenarioError
 from kubescene.reports.words import counted
@@ -102,7 +102,7 @@ def examine(
 def metadata_errors(file: ScenarioFile) -> list[ScenarioError]:
     """What the API would refuse about the Scenario itself: its name, its labels."""
     try:
-        stored({**without_status(file.scenario), "spec": {}}, Cluster())
+        stored({**without_status(file.scenario), "spec": {}}, ClusterWorld())
     except ScenarioError as error:
         return [error]
     return []
@@ -180,7 +180,7 @@ def waiter_errors(spec: ScenarioSpec, references: Sequence[str]) -> list[Scenari
 
 def in_order(file: ScenarioFile, faults: list[ScenarioError]) -> list[ScenarioError]:
     """The faults from the top of the file to its end."""
-    from kubescene.scenario.reading.positions import Places
+    from kubescene.api.text.positions import Places
 
     places = Places(file.text)
     return sorted(faults, key=lambda fault: places.find(fault.path) or (0, 0))

@@ -6,7 +6,7 @@ from kubescene.api.options import DeleteOptions, WriteOptions
 from kubescene.api.patching.patches import PatchType
 from kubescene.api.records import Record, make_record
 from kubescene.client.http.discovery import ApiResource
-from kubescene.client.http.records import Form, parse_object
+from kubescene.client.http.records import ReplyForm, parse_object
 from kubescene.client.http.requests import Reply
 from kubescene.client.http.statuses import error_of
 from kubescene.types import JsonObject
@@ -52,7 +52,7 @@ def delete_body(options: DeleteOptions) -> JsonObject:
     return body
 
 
-def read_record(form: Form, reply: Reply) -> Record:
+def read_record(form: ReplyForm, reply: Reply) -> Record:
     return parse_object(form, reply.body).record
 
 

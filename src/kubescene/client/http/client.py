@@ -30,12 +30,11 @@ from kubescene.api.selectors import LabelSelector
 from kubescene.client.http import bodies
 from kubescene.client.http.discovery import ApiResource, Discovery
 from kubescene.client.http.endpoints import Endpoint
-from kubescene.client.http.following import Following, HttpSubscription
 from kubescene.client.http.listing import list_all
-from kubescene.client.http.own_writes import OwnWrites
-from kubescene.client.http.requests import JSON, Deadline, Reply, Requests, target
-from kubescene.client.http.rows import Row, Rows
-from kubescene.client.http.wire import Request
+from kubescene.client.http.requests import JSON, Reply, RequestDeadline, Requests, target
+from kubescene.client.http.rows import RowWatch, TableRow
+from kubescene.client.http.watches import Following, HttpSubscription, OwnWrites
+from kubescene.client.http.wire import WireRequest
 from kubescene.client.interfaces import EventHandler, ObjectRef, Objects
 from kubescene.client.waking import waking, waking_for_all
 from kubescene.clock import Clock, ScaledClock
@@ -123,10 +122,10 @@ class HttpClient:
         items = [it for it in page.items if it.record.owner == owner_uid]
         return [it.record.decode() for it in sorted(items, key=lambda it: it.order)]
 
-    def follow_row(self, ref: ObjectRef) -> Iterator[Row | None]:
+    def follow_row(self, ref: ObjectRef) -> Iterator[TableRow | None]:
         """What ``kubectl get -w`` shows of one object, without end; None when nothing came."""
         api = self._discovery.find(ref.gvk)
-        return Rows(self._requests, api, ref.name, self._patience_s).follow()
+        return RowWatch(self._requests, api, ref.name, self._patience_s).follow()
 
     def resources(self) -> Sequence[ApiResource]:
         """Everything that the server has and lets people watch, in the preferred version."""
@@ -138,12 +137,12 @@ class HttpClient:
 
     def delete_page(self, path: str) -> bytes:
         """Take away what is at a path that is no resource."""
-        return self._ask(Request("DELETE", path), _body)
+        return self._ask(WireRequest("DELETE", path), _body)
 
     def review(self, obj: JsonObject) -> JsonObject:
         """The answer to an object that nobody stores, such as a SelfSubjectReview."""
         api = self._api_of(obj)
-        request = Request("POST", api.collection(), bodies.encode(obj), JSON)
+        request = WireRequest("POST", api.collection(), bodies.encode(obj), JSON)
         return self._ask(request, Reply.object)
 
     def get_scale(self, ref: ObjectRef) -> JsonObject:
@@ -186,7 +185,7 @@ class HttpClient:
     ) -> Record:
         bodies.refuse_origin(origin)
         api = self._discovery.find(ref.gvk)
-        request = Request(
+        request = WireRequest(
             "DELETE",
             api.path(ref.namespace, ref.name),
             bodies.encode(bodies.delete_body(options)),
@@ -251,7 +250,7 @@ class HttpClient:
         self._following.refuse_writes()
         if revision > max(self._newest, self._following.newest):
             raise ValueError(f"revision {revision} does not exist yet, as far as this client knows")
-        deadline = Deadline(self._clock, self._patience_s)
+        deadline = RequestDeadline(self._clock, self._patience_s)
         while unseen := self._own.first_unseen(revision):
             if not self.pump(deadline.left_s) and deadline.is_over:
                 raise UnseenWriteError(
@@ -300,7 +299,7 @@ class HttpClient:
         Returns the number of changes. Raises `ApiError` when a watch has been broken for too long
         or was refused; what a handler raises comes out of here as well.
         """
-        deadline = Deadline(self._clock, timeout_s)
+        deadline = RequestDeadline(self._clock, timeout_s)
         while True:
             told = self._following.turn(deadline.left_s)
             if told or deadline.is_over:
@@ -345,12 +344,12 @@ class HttpClient:
         body: Any,
         options: WriteOptions,
         patch_type: PatchType | None,
-    ) -> Request:
+    ) -> WireRequest:
         query = bodies.write_query(options, self._actor.manager, patch_type)
         content_type = JSON if patch_type is None else patch_type.value
-        return Request(method, target(path, **query), bodies.encode(body), content_type)
+        return WireRequest(method, target(path, **query), bodies.encode(body), content_type)
 
-    def _ask(self, request: Request, read: Callable[[Reply], T]) -> T:
+    def _ask(self, request: WireRequest, read: Callable[[Reply], T]) -> T:
         self._following.refuse_writes()
         return self._requests.ask(request, read)
 

@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 from urllib.parse import quote
 
 from kubescene.api.scheme import GroupResource, GroupVersionKind
-from kubescene.client.http.records import Form
+from kubescene.client.http.records import ReplyForm
 from kubescene.client.http.requests import Reply, Requests
 from kubescene.client.http.wire import MalformedResponseError
 from kubescene.errors import BadRequestError, NotFoundError
@@ -31,8 +31,8 @@ class ApiResource:
         object.__setattr__(self, "resource", GroupResource(self.gvk.group, self.plural))
 
     @property
-    def form(self) -> Form:
-        return Form(self.resource, self.gvk)
+    def form(self) -> ReplyForm:
+        return ReplyForm(self.resource, self.gvk)
 
     @property
     def can_be_watched(self) -> bool:

@@ -3,7 +3,7 @@
 from functools import partial
 
 from kubescene.client.http.discovery import ApiResource
-from kubescene.client.http.records import Form, Items, Page, parse_list
+from kubescene.client.http.records import Items, Page, ReplyForm, parse_list
 from kubescene.client.http.requests import Reply, Requests
 from kubescene.errors import ExpiredError
 
@@ -44,5 +44,5 @@ def _pages(
             return Page(items, page.revision, "")
 
 
-def _read_page(form: Form, reply: Reply) -> Page:
+def _read_page(form: ReplyForm, reply: Reply) -> Page:
     return parse_list(form, reply.body)

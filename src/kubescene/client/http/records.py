@@ -22,7 +22,7 @@ DECODED_OBJECTS_KEPT = 1024
 _NO_LABELS: dict[str, str] = {}
 
 
-class Form(NamedTuple):
+class ReplyForm(NamedTuple):
     """What the objects of a reply are."""
 
     resource: GroupResource
@@ -55,12 +55,12 @@ class Page(NamedTuple):
     next: str
 
 
-class _Owner(msgspec.Struct, gc=False):
+class _RecordOwner(msgspec.Struct, gc=False):
     uid: str = ""
     controller: bool | None = None
 
 
-class _Metadata(msgspec.Struct):
+class _RecordMetadata(msgspec.Struct):
     name: str = ""
     namespace: str = ""
     uid: str = ""
@@ -68,29 +68,29 @@ class _Metadata(msgspec.Struct):
     created: str | None = msgspec.field(default=None, name="creationTimestamp")
     deleted: str | None = msgspec.field(default=None, name="deletionTimestamp")
     labels: dict[str, str] | None = None
-    owners: list[_Owner] | None = msgspec.field(default=None, name="ownerReferences")
+    owners: list[_RecordOwner] | None = msgspec.field(default=None, name="ownerReferences")
 
     @property
     def controller(self) -> str:
         return next((owner.uid for owner in self.owners or () if owner.controller), "")
 
 
-class _Spec(msgspec.Struct, gc=False):
+class _RecordSpec(msgspec.Struct, gc=False):
     node: str | None = msgspec.field(default=None, name="nodeName")
 
 
-class _Status(msgspec.Struct, gc=False):
+class _RecordStatus(msgspec.Struct, gc=False):
     phase: str | None = None
 
 
-class _Object(msgspec.Struct):
+class _RecordObject(msgspec.Struct):
     """As much of an object as a record repeats."""
 
-    metadata: _Metadata
+    metadata: _RecordMetadata
     api_version: str = msgspec.field(default="", name="apiVersion")
     kind: str = ""
-    spec: _Spec | None = None
-    status: _Status | None = None
+    spec: _RecordSpec | None = None
+    status: _RecordStatus | None = None
 
 
 class _ListMeta(msgspec.Struct):
@@ -114,7 +114,7 @@ class _Bookmark(msgspec.Struct):
     metadata: _ListMeta
 
 
-_OBJECT = msgspec.json.Decoder(_Object)
+_OBJECT = msgspec.json.Decoder(_RecordObject)
 _LIST = msgspec.json.Decoder(_List)
 _EVENT = msgspec.json.Decoder(WatchEvent)
 _BOOKMARK = msgspec.json.Decoder(_Bookmark)
@@ -135,7 +135,7 @@ def parse_bookmark(data: msgspec.Raw) -> int:
         raise MalformedResponseError(f"a bookmark cannot be read: {error}") from None
 
 
-def parse_list(form: Form, data: bytes) -> Page:
+def parse_list(form: ReplyForm, data: bytes) -> Page:
     try:
         found = _LIST.decode(data)
     except msgspec.DecodeError as error:
@@ -153,7 +153,7 @@ def parse_revision(text: str) -> int:
     return int(text)
 
 
-def parse_object(form: Form, data: bytes) -> Listed:
+def parse_object(form: ReplyForm, data: bytes) -> Listed:
     """The record of an object as it was received."""
     try:
         found = _OBJECT.decode(data)
@@ -189,7 +189,7 @@ def _head(gvk: GroupVersionKind) -> dict[str, str]:
     return {"apiVersion": gvk.api_version, "kind": gvk.kind}
 
 
-def _parse_unusual(form: Form, data: bytes) -> Listed:
+def _parse_unusual(form: ReplyForm, data: bytes) -> Listed:
     """Custom objects may hold anything where a pod has its node or phase."""
     obj = orjson.loads(data)
     metadata = obj.get("metadata") if isinstance(obj, dict) else None

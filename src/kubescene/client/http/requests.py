@@ -16,7 +16,7 @@ import orjson
 
 from kubescene.client.http.endpoints import Endpoint
 from kubescene.client.http.statuses import error_of_reply
-from kubescene.client.http.wire import MalformedResponseError, Request, ResponseParser
+from kubescene.client.http.wire import MalformedResponseError, ResponseParser, WireRequest
 from kubescene.clock import SECOND, Clock
 from kubescene.errors import TooManyRequestsError, UnreachableError
 from kubescene.types import JsonObject
@@ -55,7 +55,7 @@ def target(path: str, **query: str) -> str:
     return f"{path}?{urlencode(given)}" if given else path
 
 
-class Deadline:
+class RequestDeadline:
     """A moment by which something must have happened."""
 
     __slots__ = ("_clock", "_instant")
@@ -88,9 +88,9 @@ class Requests:
 
     def read(self, path: str, read: Callable[[Reply], T], **query: str) -> T:
         """What a GET answers, as ``read`` understands it."""
-        return self.ask(Request("GET", target(path, **query)), read)
+        return self.ask(WireRequest("GET", target(path, **query)), read)
 
-    def ask(self, request: Request, read: Callable[[Reply], T]) -> T:
+    def ask(self, request: WireRequest, read: Callable[[Reply], T]) -> T:
         """What is answered, as ``read`` understands it; raises `ApiError`."""
         reply = self.send(request)
         try:
@@ -98,7 +98,7 @@ class Requests:
         except MalformedResponseError as error:
             raise self.failure(request, f"the answer makes no sense: {error}") from error
 
-    def send(self, request: Request) -> Reply:
+    def send(self, request: WireRequest) -> Reply:
         """The answer; raises the `ApiError` it stands for if it is a refusal."""
         for _ in range(PUT_OFF_ATTEMPTS):
             reply = self._exchange(request)
@@ -119,16 +119,16 @@ class Requests:
             self._kept.close()
             self._kept = None
 
-    def encode(self, request: Request) -> bytes:
+    def encode(self, request: WireRequest) -> bytes:
         """The request as this server is asked it."""
-        return Request(
+        return WireRequest(
             request.method,
             self.endpoint.prefix + request.target,
             request.body,
             request.content_type,
         ).encode(self.endpoint.headers())
 
-    def failure(self, request: Request, why: object) -> UnreachableError:
+    def failure(self, request: WireRequest, why: object) -> UnreachableError:
         """The error for a request that has no usable answer."""
         doubt = "" if request.is_safe else "; whether it was carried out is not known"
         path = request.target.partition("?")[0]
@@ -137,7 +137,7 @@ class Requests:
             "Check that the API server runs and that the address is right."
         )
 
-    def _exchange(self, request: Request) -> Reply:
+    def _exchange(self, request: WireRequest) -> Reply:
         attempts = READ_ATTEMPTS if request.is_safe else 1
         while True:
             attempts -= 1
@@ -148,8 +148,8 @@ class Requests:
                 if not attempts or isinstance(error, TimeoutError):
                     raise self.failure(request, str(error) or type(error).__name__) from error
 
-    def _once(self, request: Request) -> Reply:
-        deadline = Deadline(self.clock, self.timeout_s)
+    def _once(self, request: WireRequest) -> Reply:
+        deadline = RequestDeadline(self.clock, self.timeout_s)
         connection = self._connection(deadline)
         connection.settimeout(max(deadline.left_s, 0.001))
         connection.sendall(self.encode(request))
@@ -169,7 +169,7 @@ class Requests:
             self.close()
         return Reply(parser.status, parser.headers, bytes(body))
 
-    def _connection(self, deadline: Deadline) -> socket.socket:
+    def _connection(self, deadline: RequestDeadline) -> socket.socket:
         """The kept connection, unless something came unasked: its end, or what nobody expects."""
         if self._kept is not None and self._idle.select(0):
             self.close()

@@ -12,9 +12,9 @@ from typing import NamedTuple
 import orjson
 
 from kubescene.client.http.discovery import ApiResource
-from kubescene.client.http.requests import Deadline, Requests, target
+from kubescene.client.http.requests import RequestDeadline, Requests, target
 from kubescene.client.http.watch_connections import WatchConnection
-from kubescene.client.http.wire import MalformedResponseError, Request
+from kubescene.client.http.wire import MalformedResponseError, WireRequest
 from kubescene.clock import MILLISECOND
 from kubescene.errors import ApiError, UnreachableError
 from kubescene.types import JsonObject
@@ -24,33 +24,33 @@ TURN_S = 0.5
 RETRY = 100 * MILLISECOND
 
 
-class Row(NamedTuple):
+class TableRow(NamedTuple):
     """Cells by the names of their columns; ``is_gone`` when the object was deleted."""
 
     cells: dict[str, str]
     is_gone: bool
 
 
-class Rows:
+class RowWatch:
     """The rows of one object, as they come."""
 
     def __init__(self, requests: Requests, api: ApiResource, name: str, patience_s: float) -> None:
         endpoint = replace(requests.endpoint, accept=TABLE)
         self._requests = Requests(endpoint, requests.clock, timeout_s=requests.timeout_s)
-        self._request = Request(
+        self._request = WireRequest(
             "GET",
             target(api.collection(), watch="true", fieldSelector=f"metadata.name={name}"),
         )
         self._patience_s = patience_s
         self._columns: list[str] = []
 
-    def follow(self) -> Iterator[Row | None]:
+    def follow(self) -> Iterator[TableRow | None]:
         """Without end. None comes when nothing did for a while, so that others get a turn."""
-        deadline = Deadline(self._requests.clock, self._patience_s)
+        deadline = RequestDeadline(self._requests.clock, self._patience_s)
         while True:
             try:
                 for row in self._watched():
-                    deadline = Deadline(self._requests.clock, self._patience_s)
+                    deadline = RequestDeadline(self._requests.clock, self._patience_s)
                     yield row
             except (OSError, MalformedResponseError, UnreachableError) as error:
                 if deadline.is_over:
@@ -58,7 +58,7 @@ class Rows:
             clock = self._requests.clock
             clock.wait_until(clock.now() + RETRY)
 
-    def _watched(self) -> Iterator[Row | None]:
+    def _watched(self) -> Iterator[TableRow | None]:
         connection = WatchConnection(self._requests, self._request)
         selector = DefaultSelector()
         selector.register(connection, EVENT_READ)
@@ -76,7 +76,7 @@ class Rows:
             selector.close()
             connection.close()
 
-    def _rows(self, event: JsonObject) -> Iterator[Row]:
+    def _rows(self, event: JsonObject) -> Iterator[TableRow]:
         table = event["object"]
         if event["type"] == "ERROR":
             raise ApiError(str(table.get("message", "the watch was ended by the server")))
@@ -84,4 +84,6 @@ class Rows:
             self._columns = [str(column["name"]) for column in columns]
         for row in table.get("rows") or ():
             cells = ["" if cell is None else str(cell) for cell in row["cells"]]
-            yield Row(dict(zip(self._columns, cells, strict=False)), event["type"] == "DELETED")
+            yield TableRow(
+                dict(zip(self._columns, cells, strict=False)), event["type"] == "DELETED"
+            )

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple, TypeAlias
 
 from kubescene.api.records import Record, make_record, versioned
-from kubescene.api.records.changes import Change, ChangeType, Decoder
+from kubescene.api.records.changes import Change, ChangeType, RecordDecoder
 from kubescene.client.http.discovery import ApiResource
 from kubescene.client.http.listing import list_all, newest_revision
 from kubescene.client.http.records import (
@@ -25,7 +25,7 @@ from kubescene.client.http.records import (
 from kubescene.client.http.requests import Requests, target
 from kubescene.client.http.statuses import error_of_reply
 from kubescene.client.http.watch_connections import WatchConnection
-from kubescene.client.http.wire import MalformedResponseError, Request
+from kubescene.client.http.wire import MalformedResponseError, WireRequest
 from kubescene.client.interfaces import Objects
 from kubescene.clock import MILLISECOND, SECOND
 from kubescene.errors import ApiError, ExpiredError, UnreachableError
@@ -44,14 +44,14 @@ Key: TypeAlias = tuple[str, str]
 """Namespace and name."""
 
 
-class Stream:
+class KindStream:
     """The objects of one kind, as one server tells of them."""
 
     def __init__(
         self,
         api: ApiResource,
         requests: Requests,
-        decoder: Decoder,
+        decoder: RecordDecoder,
         *,
         page_size: int,
         patience_s: float,
@@ -171,8 +171,8 @@ class Stream:
 
     # -- watching ----------------------------------------------------------------------------
 
-    def _request(self) -> Request:
-        return Request(
+    def _request(self) -> WireRequest:
+        return WireRequest(
             "GET",
             target(
                 self.api.collection(),
@@ -259,7 +259,7 @@ class Arrival(NamedTuple):
 class Cache:
     """The objects of one kind, in the order in which they were first heard of."""
 
-    def __init__(self, decoder: Decoder) -> None:
+    def __init__(self, decoder: RecordDecoder) -> None:
         self.records: dict[Key, Record] = {}
         self._decoder = decoder
 

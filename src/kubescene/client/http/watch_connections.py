@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from kubescene.client.http.requests import READ_SIZE, Requests
 from kubescene.client.http.statuses import error_of_reply
-from kubescene.client.http.wire import MalformedResponseError, Request, ResponseParser
+from kubescene.client.http.wire import MalformedResponseError, ResponseParser, WireRequest
 
 MAX_LINE = 16 * 1024 * 1024
 """Bytes of one event. etcd keeps no object of more than a tenth of it."""
@@ -19,7 +19,7 @@ Lines: TypeAlias = list[bytes]
 class WatchConnection:
     """A connection on which a watch was asked for. When it has ended, ``error`` says why."""
 
-    def __init__(self, requests: Requests, request: Request) -> None:
+    def __init__(self, requests: Requests, request: WireRequest) -> None:
         self._socket = requests.endpoint.connect(requests.timeout_s)
         try:
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)

@@ -25,7 +25,7 @@ class MalformedResponseError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class WireRequest:
     """What is asked. ``target`` is the path with its query, quoted."""
 
     method: str
@@ -49,7 +49,7 @@ class Request:
         return "\r\n".join((*lines, "", "")).encode("latin-1") + self.body
 
 
-class _Part(Enum):
+class _ResponsePart(Enum):
     """What comes next in a response."""
 
     HEAD = auto()
@@ -70,17 +70,12 @@ class ResponseParser:
         self.headers: dict[str, str] = {}
         self.keeps_alive = False
         self._buffer = bytearray()
-        self._part = _Part.HEAD
+        self._part = _ResponsePart.HEAD
         self._left = 0
 
     @property
-    def has_head(self) -> bool:
-        """Whether `status` and `headers` are known."""
-        return self._part is not _Part.HEAD
-
-    @property
     def is_complete(self) -> bool:
-        return self._part is _Part.NOTHING
+        return self._part is _ResponsePart.NOTHING
 
     def feed(self, data: bytes, body: bytearray) -> None:
         """Take what has arrived, and add to ``body`` what it says; all that precedes an error."""
@@ -92,32 +87,32 @@ class ResponseParser:
 
     def end(self) -> None:
         """The server closed the connection; raises if something is missing."""
-        if self._part is _Part.UNTIL_CLOSE:
-            self._part = _Part.NOTHING
+        if self._part is _ResponsePart.UNTIL_CLOSE:
+            self._part = _ResponsePart.NOTHING
         elif not self.is_complete:
             raise MalformedResponseError("the server closed the connection in mid-response")
 
     def _advance(self, body: bytearray) -> bool:
         """Read one part as far as it is there; whether it was there as a whole."""
         match self._part:
-            case _Part.HEAD:
+            case _ResponsePart.HEAD:
                 return self._read_head()
-            case _Part.SIZED:
-                return self._take(body, then=_Part.NOTHING)
-            case _Part.CHUNK:
-                return self._take(body, then=_Part.CHUNK_END)
-            case _Part.CHUNK_SIZE:
+            case _ResponsePart.SIZED:
+                return self._take(body, then=_ResponsePart.NOTHING)
+            case _ResponsePart.CHUNK:
+                return self._take(body, then=_ResponsePart.CHUNK_END)
+            case _ResponsePart.CHUNK_SIZE:
                 return self._read_chunk_size()
-            case _Part.CHUNK_END:
+            case _ResponsePart.CHUNK_END:
                 return self._read_chunk_end()
-            case _Part.TRAILER:
+            case _ResponsePart.TRAILER:
                 return self._read_trailer()
-            case _Part.UNTIL_CLOSE:
+            case _ResponsePart.UNTIL_CLOSE:
                 body += self._buffer
                 self._buffer.clear()
         return False
 
-    def _take(self, body: bytearray, then: _Part) -> bool:
+    def _take(self, body: bytearray, then: _ResponsePart) -> bool:
         taken = min(self._left, len(self._buffer))
         body += self._buffer[:taken]
         del self._buffer[:taken]
@@ -152,25 +147,25 @@ class ResponseParser:
             self._part = self._framing(is_current=matched[1] == b"1")
         return True
 
-    def _framing(self, *, is_current: bool) -> _Part:
+    def _framing(self, *, is_current: bool) -> _ResponsePart:
         """How the end of the body is told."""
         coding = self.headers.get("transfer-encoding", "").lower()
         length = self.headers.get("content-length", "")
         closes = "close" in self.headers.get("connection", "").lower()
         self.keeps_alive = is_current and not closes
         if self.status in _BODILESS:
-            return _Part.NOTHING
+            return _ResponsePart.NOTHING
         if coding == "chunked":
-            return _Part.CHUNK_SIZE
+            return _ResponsePart.CHUNK_SIZE
         if coding:
             raise MalformedResponseError(f"its transfer coding {coding!r} is unknown")
         if not length:
             self.keeps_alive = False
-            return _Part.UNTIL_CLOSE
+            return _ResponsePart.UNTIL_CLOSE
         if not (length.isascii() and length.isdigit() and len(length) < 16):
             raise MalformedResponseError(f"its length is {length[:60]!r}")
         self._left = int(length)
-        return _Part.SIZED if self._left else _Part.NOTHING
+        return _ResponsePart.SIZED if self._left else _ResponsePart.NOTHING
 
     def _read_chunk_size(self) -> bool:
         line = self._line(_LINE_END, MAX_LINE)
@@ -180,7 +175,7 @@ class ResponseParser:
         if not _HEX.fullmatch(size):
             raise MalformedResponseError(f"a chunk has the size {size[:60]!r}")
         self._left = int(size, 16)
-        self._part = _Part.CHUNK if self._left else _Part.TRAILER
+        self._part = _ResponsePart.CHUNK if self._left else _ResponsePart.TRAILER
         return True
 
     def _read_chunk_end(self) -> bool:
@@ -189,13 +184,13 @@ class ResponseParser:
         if self._buffer[:2] != _LINE_END:
             raise MalformedResponseError("a chunk is longer than it says")
         del self._buffer[:2]
-        self._part = _Part.CHUNK_SIZE
+        self._part = _ResponsePart.CHUNK_SIZE
         return True
 
     def _read_trailer(self) -> bool:
         line = self._line(_LINE_END, MAX_LINE)
         if line == b"":
-            self._part = _Part.NOTHING
+            self._part = _ResponsePart.NOTHING
         return line is not None
 
 

@@ -5,6 +5,7 @@ A new one is a module here and a row in `table`: its place is its place in the s
 
 from functools import partial
 
+from kubescene.actors import Component
 from kubescene.controllers.authoring import controller_from
 from kubescene.controllers.builtin.deployment import deployment
 from kubescene.controllers.builtin.disruption import disruption
@@ -41,5 +42,5 @@ def table(*, delays: KubeletDelays = NO_DELAYS, events: bool = False) -> tuple[R
         Registration("pod-garbage-collector", pod_garbage_collector),
         Registration("garbage-collector", garbage_collector),
         *((Registration("event-expiry", event_expiry),) if events else ()),
-        Registration(KUBELET, partial(kubelet, delays=delays), is_kubelet=True),
+        Registration(KUBELET, partial(kubelet, delays=delays), component=Component.KUBELET),
     )

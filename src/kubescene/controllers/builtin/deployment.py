@@ -21,7 +21,7 @@ from kubescene.control.loops import ControllerContext
 from kubescene.controllers.builtin.orphans import Orphans
 from kubescene.controllers.builtin.pod_tally import TERMINAL_PHASES
 from kubescene.controllers.builtin.rollouts import status as statuses
-from kubescene.controllers.builtin.rollouts.proportions import proportional_sizes
+from kubescene.controllers.builtin.rollouts.counting import CountedRollout, waiting_of
 from kubescene.controllers.builtin.rollouts.revisions import (
     REVISION_ANNOTATION,
     changed_annotations,
@@ -30,11 +30,20 @@ from kubescene.controllers.builtin.rollouts.revisions import (
     size_annotations,
     surplus_history,
 )
-from kubescene.controllers.builtin.rollouts.rolling import new_size, old_sizes
+from kubescene.controllers.builtin.rollouts.rolling import new_size, old_sizes, proportional_sizes
 from kubescene.controllers.builtin.rollouts.rollout import Rollout, Standing, rollout_of
 from kubescene.controllers.builtin.rollouts.sets import OwnedSet, annotations_of, owned_set
 from kubescene.controllers.builtin.rollouts.status import Conditions, progressing, with_condition
-from kubescene.controllers.reconcile import NOTHING, Create, Delete, ObjectKey, Patch, Plan, Write
+from kubescene.controllers.reconcile import (
+    NOTHING,
+    Create,
+    Delete,
+    ObjectKey,
+    Patch,
+    Plan,
+    Recount,
+    Write,
+)
 from kubescene.controllers.runtime import ReconcilerController
 from kubescene.errors import AlreadyExistsError, ApiError, NotFoundError
 from kubescene.recording import NORMAL, WARNING, Notice, regarding
@@ -82,6 +91,7 @@ class DeploymentReconciler:
         self._told: dict[ObjectKey, Told] = {}
         self._at_rest: dict[ObjectKey, int] = {}
         self._standing: dict[ObjectKey, Standing] = {}
+        self._waiting: dict[ObjectKey, CountedRollout] = {}
         self._now = 0
 
     # -- watching --------------------------------------------------------------------------
@@ -99,6 +109,7 @@ class DeploymentReconciler:
             self._at_rest[key] = self._now
         else:
             self._at_rest.pop(key, None)
+            self._waiting.pop(key, None)
         if change.type is ChangeType.DELETED:
             self._keys.pop(record.uid, None)
             self._orphans.forget(key)
@@ -118,6 +129,9 @@ class DeploymentReconciler:
         for key in keys:
             self._at_rest.pop(key, None)
             self._told.pop(key, None)
+            waiting = self._waiting.get(key)
+            if waiting is not None and not waiting.sees(change):
+                del self._waiting[key]
         return keys
 
     # -- deciding --------------------------------------------------------------------------
@@ -127,16 +141,17 @@ class DeploymentReconciler:
         if self._at_rest.pop(key, None) == now:
             return NOTHING
         self._told.pop(key, None)
+        self._waiting.pop(key, None)
         deployment = reader.find(ObjectRef(DEPLOYMENT, key.name, key.namespace))
         if deployment is None:
             return NOTHING
         owned = reader.owned(REPLICA_SET, deployment["metadata"]["uid"])
-        rollout = self._waiting(key, deployment, owned)
+        rollout = self._renewed(key, deployment, owned)
         if rollout is None:
             return self._look(key, deployment, owned, reader)
         return self._roll_out(key, rollout, owned, reader)
 
-    def _waiting(
+    def _renewed(
         self, key: ObjectKey, deployment: JsonObject, owned: Sequence[JsonObject]
     ) -> Rollout | None:
         """The rollout, if nothing but statuses has changed since it was last looked at."""
@@ -174,8 +189,23 @@ class DeploymentReconciler:
         if status and rollout.limits.rolling and not statuses.is_complete(deployment, status):
             annotations = deployment["metadata"].get("annotations")
             self._told[key] = Told(deployment["spec"], annotations, status)
+            if (waiting := waiting_of(rollout, status, self._now)) is not None:
+                self._waiting[key] = waiting
             return Plan(plan.writes, statuses.until_deadline(deployment, status, self._now))
         return plan
+
+    def recount(self, key: ObjectKey, now: int) -> Recount | None:
+        """The counts of a rollout that waits for pods, of which some more are ready."""
+        waiting = self._waiting.get(key)
+        if waiting is None or waiting.now != now or self._orphans.waits(key):
+            return None
+        counts = waiting.recount()
+        if counts is None:
+            return None
+        return Recount(DEPLOYMENT, key, counts, {**waiting.status, **counts})
+
+    def recounted(self, recount: Recount) -> None:
+        self._waiting[recount.key].told(recount.status)
 
     def refused(self, key: ObjectKey, write: Write, error: ApiError, reader: Reader) -> Plan:
         """A name that is taken asks for another hash; other refusals show as Progressing."""

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from kubescene.api.volumes.claims import is_bound, volume_of
 from kubescene.api.volumes.matching import (
     ClaimName,
-    Shape,
     Volume,
+    VolumeShape,
     fits,
     holds_promise,
     name_of,
@@ -55,7 +55,7 @@ class KnownVolumes:
                 return each
         return "" if delayed else self._smallest(shape)
 
-    def _smallest(self, shape: Shape) -> str:
+    def _smallest(self, shape: VolumeShape) -> str:
         free = self._free.get(shape.storage_class, [])
         for at in range(bisect_left(free, (shape.size, "")), len(free)):
             if fits(self._volumes[free[at][1]], shape):
@@ -75,7 +75,7 @@ class KnownClaims:
 
     def __init__(self) -> None:
         self._bound: dict[tuple[str, str], tuple[str, str]] = {}
-        self._waiting: dict[str, dict[tuple[str, str], Shape]] = {}
+        self._waiting: dict[str, dict[tuple[str, str], VolumeShape]] = {}
         self._class: dict[tuple[str, str], str] = {}
 
     def put(self, key: tuple[str, str], claim: ReadOnlyObject | None) -> None:

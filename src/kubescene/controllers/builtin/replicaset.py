@@ -20,8 +20,23 @@ from kubescene.clock import SECOND, format_time
 from kubescene.control.loops import ControllerContext
 from kubescene.controllers.builtin.orphans import Orphans
 from kubescene.controllers.builtin.pod_ranking import deletion_order
-from kubescene.controllers.builtin.pod_tally import PodTally, owned_pod, owned_record
-from kubescene.controllers.reconcile import NOTHING, Create, Delete, ObjectKey, Patch, Plan, Write
+from kubescene.controllers.builtin.pod_tally import (
+    OwnedPod,
+    PodTally,
+    counts_alike,
+    owned_pod,
+    owned_record,
+)
+from kubescene.controllers.reconcile import (
+    NOTHING,
+    Create,
+    Delete,
+    ObjectKey,
+    Patch,
+    Plan,
+    Recount,
+    Write,
+)
 from kubescene.controllers.runtime import ReconcilerController
 from kubescene.errors import ApiError, NotFoundError
 from kubescene.recording import NORMAL, WARNING, Notice, regarding
@@ -132,9 +147,30 @@ class ReplicaSetReconciler:
         known = tally.pods.get(key)
         same_labels = known is not None and record.labels == previous.labels
         labels = known.labels if known is not None and same_labels else None
-        tally.put(key, owned_record(record, labels))
+        pod, changes = owned_record(record, labels), tally.changes
+        tally.put(key, pod)
         owner = self._owner_of(change, tally)
+        if owner is not None and known is not None and not same_labels:
+            self._relabeled(owner, known, pod, changes)
         return () if owner is None or self._rests(owner) else (owner,)
+
+    def _relabeled(self, owner: ObjectKey, old: OwnedPod, new: OwnedPod, changes: int) -> None:
+        """A set at rest stays at rest if a pod gets more labels, as it does from its node.
+
+        ``changes`` are those of its tally before.
+        """
+        rest = self._at_rest.get(owner)
+        if (
+            rest is None
+            or rest.changes != changes
+            or not counts_alike(replace(old, labels=new.labels), new)
+        ):
+            return
+        all_labeled = rest.status.get("fullyLabeledReplicas", 0) == rest.tally.active
+        if not all_labeled or not {*old.labels} <= {*new.labels}:
+            return
+        if self._orphans.selector(owner).matches(dict(new.labels)):
+            self._at_rest[owner] = replace(rest, changes=rest.tally.changes)
 
     def _owner_of(self, change: Change, tally: PodTally) -> ObjectKey | None:
         """The ReplicaSet that manages a pod: the same for all of one tally."""
@@ -165,6 +201,23 @@ class ReplicaSetReconciler:
                 return Plan(scaling)
             self._failures.pop(key, None)
         return self._status_plan(key, replica_set, tally, now)
+
+    def recount(self, key: ObjectKey, now: int) -> Recount | None:
+        """The counts of a set at rest of which one more pod has become ready."""
+        rest = self._at_rest.get(key)
+        if rest is None or self._orphans.waits(key):
+            return None
+        tally, status, ready = rest.tally, rest.status, rest.tally.ready
+        is_one = tally.changes == rest.changes + 1 and tally.active == status["replicas"]
+        if not is_one or status.get("readyReplicas") != ready - 1:
+            return None
+        counts = {"readyReplicas": ready, "availableReplicas": ready}
+        return Recount(REPLICA_SET, key, counts, {**status, **counts})
+
+    def recounted(self, recount: Recount) -> None:
+        rest = self._at_rest[recount.key]
+        changes = rest.tally.changes
+        self._at_rest[recount.key] = Rest(rest.tally, changes, rest.spec, recount.status)
 
     def refused(self, key: ObjectKey, write: Write, error: ApiError, reader: Reader) -> Plan:
         """A refused create or delete shows up as the condition ReplicaFailure."""

@@ -4,27 +4,37 @@ The last thing that it is shown is a park pod (`kubescene.outside.park_pods`), i
 write it then stands still.
 """
 
+import orjson
+
+from kubescene.api.kinds import POD
+from kubescene.api.records import Record
 from kubescene.api.records.changes import Change, ChangeType
+from kubescene.client import ObjectRef
 from kubescene.clock import format_time
-from kubescene.outside.asking import PODS
 from kubescene.outside.park_pods import ordinal_of, park_pod, park_pod_name, park_record, park_reply
-from kubescene.outside.programs import Program, Reply
-from kubescene.outside.turns.turn import Surroundings
-from kubescene.outside.turns.waiting_pods import WaitingPods
-from kubescene.scenario.outside import Feed, OutsideController
+from kubescene.outside.programs import GateReply, Held, Program
+from kubescene.outside.requests import PODS
+from kubescene.outside.turns.roll_call import called
+from kubescene.outside.turns.turn import TurnSurroundings
+from kubescene.outside.turns.waiting_pods import UnplacedPods
+from kubescene.scenario.outside import OutsideController, ShownPods
 from kubescene.types import JsonObject
 
 
 class PodFeed:
     """The watches of one scheduler."""
 
-    def __init__(self, program: Program, declared: OutsideController, world: Surroundings) -> None:
+    def __init__(
+        self, program: Program, declared: OutsideController, world: TurnSurroundings
+    ) -> None:
         self.is_parked = False
         """Whether it stands still in its park pod."""
+        self.has_news = True
+        """Whether anything has happened since it was asked last whom it would try again."""
         self._program = program
         self._declared = declared
         self._world = world
-        self._waiting = WaitingPods(declared.scheduler_names, world.decoder)
+        self.waiting = UnplacedPods(declared.scheduler_names, world.decoder, world.clock.now)
         self._ordinal = 0
 
     @property
@@ -32,29 +42,51 @@ class PodFeed:
         """Whether it watches pods at all."""
         return any(self._program.feeds_of(PODS))
 
-    def deliver(self, *, parks: bool) -> list[Change]:
-        """Send all that has happened, the next pods, and the park pod that takes over."""
+    def deliver(self) -> list[Change]:
+        """Send the next pods, and the park pod that takes over; those pods."""
+        taken = self.waiting.take(everything=self._declared.feed is ShownPods.ALL_PODS)
         revision = self._world.revision
-        self.tell()
-        at_once = self._declared.feed is Feed.ALL_PODS
-        given = self._waiting.take(everything=at_once) if parks else []
-        self._send(given + self._parking(revision, parks=parks))
-        return given
+        self._send([*taken, *self._leaving(revision), *self._next(revision)])
+        return [change for change in taken if change.type is ChangeType.ADDED]
 
     def tell(self) -> None:
         """Send what has happened, but no pod that it would try."""
         for feed in self._program.feeds:
             changes = feed.pull()
-            feed.release(self._waiting.sift(changes) if feed.resource == PODS else changes)
+            self.has_news = self.has_news or bool(changes)
+            feed.release(self.waiting.sift(changes) if feed.resource == PODS else changes)
 
     def reveal(self) -> None:
         """It has seen a pod that does not exist, and not all that do: make that good."""
         self.tell()
-        events = self._waiting.take(everything=True)
+        events = self.waiting.take(everything=True)
         if self._ordinal:
             events.append(self._event(ChangeType.DELETED, self._world.revision))
         self._send(events)
         self.answer()
+
+    # -- whom it would try again -------------------------------------------------------------------
+
+    def call(self) -> None:
+        """Show all that wait as pods that fit nowhere; no park pod holds it when it goes on."""
+        pods = map(self._world.decoder.decoded, self.waiting.unplaced)
+        events = [self._modified(called(pod)) for pod in pods]
+        self.has_news = False
+        self._send([*events, *self._leaving(self._world.revision)])
+
+    def heard(self, held: Held) -> None:
+        """It has taken one of those: that is all it was to say."""
+        place = held.asked.namespace, held.asked.name
+        self.waiting.wants_again(place)
+        self._program.drop(held)
+        held.resolve(GateReply(orjson.dumps(self._world.reader.get(ObjectRef(POD, *place[::-1])))))
+
+    def restore(self) -> None:
+        """Show them as they are."""
+        self._send(list(map(self._modified, self.waiting.unplaced)))
+
+    def _modified(self, record: Record) -> Change:
+        return Change(ChangeType.MODIFIED, record, None, self._world.decoder)
 
     # -- the park pod ------------------------------------------------------------------------------
 
@@ -74,11 +106,10 @@ class PodFeed:
         for held in list(self._program.parkings):
             self._program.drop(held)
             pod = self._pod(ordinal_of(held.asked.name))
-            held.resolve(Reply(park_reply(pod, self._world.revision)))
+            held.resolve(GateReply(park_reply(pod, self._world.revision)))
 
-    def _parking(self, revision: int, *, parks: bool) -> list[Change]:
-        gone = [self._event(ChangeType.DELETED, revision)] if self.is_parked else []
-        return gone + (self._next(revision) if parks else [])
+    def _leaving(self, revision: int) -> list[Change]:
+        return [self._event(ChangeType.DELETED, revision)] if self.is_parked else []
 
     def _next(self, revision: int) -> list[Change]:
         self._ordinal += 1

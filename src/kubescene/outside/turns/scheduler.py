@@ -4,8 +4,9 @@ It stands still in the status write of a park pod. A turn lets it see all that h
 more of the pods that wait, and the next park pod (`pod_feed`); then the write is answered. It works
 until it stands still in the next one. What it wanted to write meanwhile was held (`wanted_writes`),
 and is carried out one decision after the other, with the world coming to rest in between. When no
-pod is left it may run with no park pod at all, so that it takes pods from its backoff queue; if
-nothing comes, it is done. A pod whose volumes it has chosen is bound when they are (`volumes`).
+pod is left that it has not seen, it is asked whom it would try again (`roll_call`): these are given
+like the others. If there are none, it is done. A pod whose volumes it has chosen is bound when they
+are (`volumes`).
 """
 
 from kubescene.clock import SECOND
@@ -14,7 +15,7 @@ from kubescene.errors import ScenarioError
 from kubescene.outside.idleness import ONE_WORKER, Idleness
 from kubescene.outside.programs import Held, Program
 from kubescene.outside.turns.pod_feed import PodFeed
-from kubescene.outside.turns.turn import Surroundings, Turn
+from kubescene.outside.turns.turn import Turn, TurnSurroundings
 from kubescene.outside.turns.wanted_writes import WantedWrites
 from kubescene.outside.waiters import ControllerWaiter
 from kubescene.scenario.outside import OutsideController
@@ -30,25 +31,18 @@ class SchedulerTurn(Turn):
 
     _idle: Idleness | None = None
     _late = 0
-    _is_draining = False
-    _is_parking = False
-    """Whether a park pod is on its way that ends the draining."""
     _is_preempting = False
-    _worked = False
-    """Whether it has done anything since it drains."""
-    _told = 0
-    """How many failures it had told of when it was last still, while it drains."""
 
     def __init__(
         self,
         program: Program,
         declared: OutsideController,
-        world: Surroundings,
+        world: TurnSurroundings,
         waiter: ControllerWaiter | None = None,
     ) -> None:
         super().__init__(program, declared, world, waiter)
         self._feed = PodFeed(program, declared, world)
-        self._wanted = WantedWrites(program, world.reader)
+        self._wanted = WantedWrites(program, world.reader, self._feed.waiting)
         self._batch: list[Held] = []
 
     @property
@@ -86,7 +80,7 @@ class SchedulerTurn(Turn):
         self._program.sees_pods_in_turn = True
         self._program.unpark()
         self._program.let_read()
-        return self._give(parks=True) if self._feed.is_parked else self._park_first()
+        return self._tell() if self._feed.is_parked else self._park_first()
 
     def _park_first(self) -> Progress:
         """Nothing holds it yet: what it is shown it would hear of in any order, and act on it."""
@@ -103,25 +97,29 @@ class SchedulerTurn(Turn):
         if self._program.passed or not self._feed.has_come():
             return WAITING
         self._feed.is_parked = True
-        return self._give(parks=True)
+        return self._tell()
 
-    def _give(self, *, parks: bool) -> Progress:
+    def _tell(self) -> Progress:
+        """Let it see all that has happened, and one more pod."""
         if not self._feed.is_open:
             return self._come_back()
-        self._wanted.begin(self._feed.deliver(parks=parks))
-        self._is_draining = not parks
+        self._feed.tell()
+        if self._feed.waiting.has_new:
+            return self._give()
+        self._wanted.begin(())
+        self._look_anew()
+        self._late = self._world.real_clock.now() + LOOKS_WITHIN
+        return self._go(self._knowing, "what it was sent was not read")
+
+    def _give(self) -> Progress:
+        self._wanted.begin(self._feed.deliver())
         self._look_anew()
         return self._go(self._consuming, "what it was sent was not read")
 
     def _consuming(self) -> Progress:
         if not self._is_idle():
             return WAITING
-        if self._feed.is_parked:
-            self._feed.answer()
-        self._look_anew()
-        if self._is_draining:
-            self._worked, self._told = False, 0
-            return self._drain()
+        self._feed.answer()
         return self._run()
 
     # -- working --------------------------------------------------------------------------------
@@ -158,15 +156,14 @@ class SchedulerTurn(Turn):
         """What it wants to have written is carried out, or it is given the next pod."""
         if self._program.writes:
             return self._release()
-        if self._wanted.given or self._wanted.failed:
-            self._state = self._begin
-            return Progress(wrote=bool(self._wanted.failed), more=True)
-        return self._give(parks=False)
+        self._state = self._begin
+        return Progress(wrote=bool(self._wanted.failed), more=True)
 
     # -- carrying out ------------------------------------------------------------------------------
 
     def _release(self) -> Progress:
         """One decision: a binding, or all that one preemption removes."""
+        self._feed.has_news = True
         binding = self._wanted.next_binding()
         self._batch = self._wanted.deeds() if binding is None else [binding]
         self._is_preempting = binding is None
@@ -196,8 +193,6 @@ class SchedulerTurn(Turn):
 
     def _decided(self) -> Progress:
         """The world has come to rest: the next decision, or the next pod."""
-        if self._is_draining and not self._feed.is_parked:
-            return self._await_park_pod() if self._is_parking else self._drain()
         self._wanted.let_failures_in()
         if self._program.passed:
             return WAITING
@@ -237,48 +232,69 @@ class SchedulerTurn(Turn):
         self._wanted.chosen.give_up()
         return False
 
-    # -- draining ----------------------------------------------------------------------------------
+    # -- trying again ------------------------------------------------------------------------------
 
-    def _drain(self) -> Progress:
-        """No pod is left to give: it may take those that back off, until it is still."""
-        self._late = self._world.real_clock.now() + LOOKS_WITHIN
-        return self._go(self._draining, "it was still busy")
+    def _knowing(self) -> Progress:
+        """It has heard of everything, and seen every pod: whom would it try again?"""
+        if not self._is_idle() or self._is_late():
+            return WAITING
+        if self._program.writes:
+            return self._release()
+        if not (self._feed.has_news and self._feed.waiting.unplaced):
+            return self._go_on()
+        self._feed.call()
+        self._look_anew()
+        return self._go(self._hearing_the_call, "what it was sent was not read")
 
-    def _draining(self) -> Progress:
+    def _hearing_the_call(self) -> Progress:
+        if not self._is_idle():
+            return WAITING
+        self._feed.answer()
+        self._look_anew()
+        return self._go(self._answering, "it was still busy")
+
+    def _answering(self) -> Progress:
+        self._hear()
         if self._program.passed or not self._is_idle():
             return WAITING
-        if self._has_decided():
-            # Before it came to the failure at which its loop may stand now.
-            self._worked, self._told = True, 0
-            return self._release()
-        if self._is_late() or self._program.passed:
-            self._told = len(self._wanted.failed)
-            return WAITING
-        self._worked = self._worked or bool(self._program.writes or self._wanted.failed)
-        if not self._worked and not self._is_content():
-            return WAITING
         self._feed.park()
-        return self._await_park_pod()
-
-    def _has_decided(self) -> bool:
-        """A binding comes before what its loop says next, a victim after what it has said."""
-        return self._wanted.has_binding() or bool(self._told and self._wanted.deeds())
-
-    def _await_park_pod(self) -> Progress:
-        self._is_parking = True
         self._look_anew()
         return self._go(self._parking_again, "it had not come to a stand (its park pod)")
 
+    def _hear(self) -> None:
+        for held in self._wanted.attempts():
+            self._feed.heard(held)
+
     def _parking_again(self) -> Progress:
         self._program.unpark()
-        self._wanted.let_failures_in()
+        self._hear()
         if self._program.passed or not self._feed.has_come():
-            return self._release() if self._is_stuck() else WAITING
-        self._is_parking, self._feed.is_parked = False, True
+            return WAITING
+        self._feed.is_parked = True
+        self._feed.restore()
+        self._look_anew()
+        return self._go(self._seeing_all, "what it was sent was not read")
+
+    def _seeing_all(self) -> Progress:
+        if not self._is_idle():
+            return WAITING
         if self._program.writes:
             return self._release()
+        return self._go_on()
+
+    def _go_on(self) -> Progress:
+        return self._give() if self._feed.waiting.has_any else self._rest()
+
+    # -- resting -----------------------------------------------------------------------------------
+
+    def _rest(self) -> Progress:
+        return self._go(self._resting, "it was still busy")
+
+    def _resting(self) -> Progress:
+        if self._program.writes:
+            return self._release()
+        if not self._is_content():
+            return WAITING
         self._state = self._begin
-        if self._worked:
-            return Progress(wrote=True, more=True)
         self._program.may_read = False
         return IDLE

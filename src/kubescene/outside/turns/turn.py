@@ -7,12 +7,12 @@ It never blocks, since the program's own requests are carried out by the same th
 from collections.abc import Callable
 from typing import Any, NoReturn, Protocol
 
-from kubescene.api.records.changes import Decoder
+from kubescene.api.records.changes import RecordDecoder
 from kubescene.api.scheme import GroupResource
 from kubescene.client import Reader
 from kubescene.clock import SECOND, Clock, format_time
 from kubescene.control import WAITING, Progress
-from kubescene.errors import KubesceneError, ScenarioError
+from kubescene.errors import ConfigurationError, ScenarioError
 from kubescene.outside.programs import Program
 from kubescene.outside.waiters import ControllerWaiter
 from kubescene.scenario.outside import OutsideController
@@ -20,14 +20,14 @@ from kubescene.scenario.outside import OutsideController
 NO_WATCH = "it had no watch: the program has gone, or has lost its server"
 
 
-class Surroundings(Protocol):
+class TurnSurroundings(Protocol):
     """What a turn may ask of the world."""
 
     @property
     def revision(self) -> int: ...
 
     @property
-    def decoder(self) -> Decoder: ...
+    def decoder(self) -> RecordDecoder: ...
 
     @property
     def reader(self) -> Reader: ...
@@ -52,7 +52,7 @@ class Turn:
         self,
         program: Program,
         declared: OutsideController,
-        world: Surroundings,
+        world: TurnSurroundings,
         waiter: ControllerWaiter | None = None,
     ) -> None:
         self.name = program.name
@@ -127,6 +127,6 @@ class Turn:
         return format_time(self._world.clock.now())
 
     def __deepcopy__(self, memo: dict[int, Any]) -> NoReturn:
-        raise KubesceneError(
+        raise ConfigurationError(
             f"a world in which {self.name} takes part cannot be copied: that program runs outside"
         )

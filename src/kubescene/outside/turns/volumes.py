@@ -13,7 +13,7 @@ from kubescene.api.scheme import GroupResource, GroupVersionKind
 from kubescene.api.volumes.claims import is_bound
 from kubescene.client import ObjectRef, Reader
 from kubescene.controllers.builtin.storage_protection import CLAIM, VOLUME, claims_of
-from kubescene.outside.asking import Asked
+from kubescene.outside.requests import OutsideRequest
 from kubescene.types import JsonObject
 
 Place: TypeAlias = tuple[str, str]
@@ -30,7 +30,7 @@ class ChosenVolumes:
         self._claims: dict[Place, None] = {}
         self._volumes: dict[str, None] = {}
 
-    def wrote(self, asked: Asked) -> None:
+    def wrote(self, asked: OutsideRequest) -> None:
         """It was allowed to write something, perhaps its choice."""
         if asked.resource == CLAIMS:
             self._claims[asked.namespace, asked.name] = None

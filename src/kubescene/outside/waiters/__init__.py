@@ -1,17 +1,17 @@
 """ControllerWaiters of KEP-140: whether a controller has nothing left to do, from objects alone.
 
-`waiter_of` gives the one that a scenario declares. `waiting` is what a waiter is, for those who
+`waiter_of` gives the one that a scenario declares. `waiter` is what a waiter is, for those who
 write their own; the others are those that are shipped: `scheduling`, `workloads`, `conditions`.
 """
 
-from kubescene.outside.waiters.choosing import (
+from kubescene.outside.waiters.choice import (
     NO_OTHERS,
     Waiters,
     import_waiter,
     installed_waiters,
     waiter_of,
 )
-from kubescene.outside.waiters.waiting import ControllerWaiter
+from kubescene.outside.waiters.waiter import ControllerWaiter
 
 __all__ = [
     "NO_OTHERS",

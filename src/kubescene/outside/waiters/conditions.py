@@ -11,7 +11,7 @@ from kubescene.api.scheme import GroupVersionKind
 from kubescene.cel import DYN, EvaluationError, compile_expression, list_of
 from kubescene.client import Reader
 from kubescene.errors import ApiError, ScenarioError
-from kubescene.outside.waiters.waiting import listed, name_of
+from kubescene.outside.waiters.waiter import listed, name_of
 from kubescene.scenario.outside import OutsideController, WaiterCondition
 from kubescene.types import JsonObject
 

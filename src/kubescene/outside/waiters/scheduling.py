@@ -14,7 +14,7 @@ from typing import Any
 from kubescene.api.kinds import POD
 from kubescene.client import Reader
 from kubescene.clock import parse_time
-from kubescene.outside.waiters.waiting import listed, name_of
+from kubescene.outside.waiters.waiter import listed, name_of
 from kubescene.scenario.outside import DEFAULT_SCHEDULER_NAME, scheduler_of
 from kubescene.types import JsonObject
 

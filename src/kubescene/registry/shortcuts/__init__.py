@@ -13,7 +13,6 @@ from kubescene.api.records import Record
 from kubescene.clock import Identities
 from kubescene.registry.admission.chain import AdmissionChain
 from kubescene.registry.clocks import Clocks
-from kubescene.registry.shortcuts.bindings import Bindings
 from kubescene.registry.shortcuts.lane_writes import LaneWrites
 from kubescene.registry.shortcuts.pod_deletions import PodDeletions
 from kubescene.registry.shortcuts.status_counts import StatusCounts
@@ -23,7 +22,7 @@ from kubescene.registry.writes import Result, WriteRequest
 from kubescene.shortcuts import Shortcuts
 from kubescene.store import Store
 
-NAMES = ("templates", "status_patches", "status_counts", "bindings", "pod_deletions")
+NAMES = ("templates", "status_patches", "status_counts", "pod_deletions")
 """Those that are here, among all of `kubescene.shortcuts`."""
 
 
@@ -54,14 +53,13 @@ class WriteShortcuts:
         clocks: Clocks,
         wanted: Shortcuts,
     ) -> None:
-        bindings, patches = Bindings(store, clocks), StatusPatches(admission)
-        self.lane_writes = LaneWrites(store, bindings, patches)
+        patches, counts = StatusPatches(admission), StatusCounts(store, admission)
+        self.lane_writes = LaneWrites(store, patches, counts)
         self._templates = Templates(store, admission, identities, clocks)
         every: tuple[tuple[bool, str, str, Shortcut], ...] = (
             (wanted.templates, "create", "", self._templates),
             (wanted.status_patches, "patch", "status", patches),
-            (wanted.status_counts, "patch", "status", StatusCounts(store, admission)),
-            (wanted.bindings, "bind", "binding", bindings),
+            (wanted.status_counts, "patch", "status", counts),
             (wanted.pod_deletions, "delete", "", PodDeletions(admission, clocks)),
         )
         self._finding: dict[tuple[str, str], tuple[Find, ...]] = {}

@@ -1,4 +1,4 @@
-"""The two writes of a pod in the lane (`kubescene.lane`): it is bound, it runs.
+"""The writes of a pod in the lane (`kubescene.lane`): it is bound, it runs, its owners count it.
 
 What becomes of a pod's encoding is known from those like it: the binding and the report of one were
 made the long way. Here it is put together and stored; those who follow pods are not told, since the
@@ -7,14 +7,29 @@ lane tells them.
 
 from typing import NamedTuple
 
+import orjson
+
 from kubescene.api.options import WriteOptions
-from kubescene.api.records import Record
+from kubescene.api.records import Record, versioned
 from kubescene.api.records.changes import MODIFIED, Change
-from kubescene.api.records.parts import PodSections, assigned_node, generation_part
-from kubescene.registry.shortcuts.bindings import Bindings, labeled, may_be_assigned
+from kubescene.api.records.drafts import Parts
+from kubescene.api.records.parts import (
+    UNPLACED,
+    PodSections,
+    assigned_node,
+    generation_part,
+    metadata_of,
+    part_mentions,
+    pod_status,
+    split_nomination,
+    status_of,
+)
+from kubescene.api.scheme import ResourceType
+from kubescene.registry.shortcuts.status_counts import StatusCounts
 from kubescene.registry.shortcuts.status_patches import StatusPatches
-from kubescene.registry.subresources.binding import topology_labels
+from kubescene.registry.subresources.binding import bound_status, topology_labels
 from kubescene.store import Store
+from kubescene.types import JsonObject
 
 EMPTY = b'":{}'
 """Empty maps of metadata go with the first write of a status: the lane leaves metadata alone."""
@@ -31,10 +46,10 @@ class PodParts(NamedTuple):
 class LaneWrites:
     """Writes the pods of one world that go through the lane."""
 
-    def __init__(self, store: Store, bindings: Bindings, patches: StatusPatches) -> None:
+    def __init__(self, store: Store, patches: StatusPatches, counts: StatusCounts) -> None:
         self._store = store
-        self._bindings = bindings
         self._patches = patches
+        self._counts = counts
 
     def parts_of(self, pod: Record) -> PodParts | None:
         """What pods must have in common to be written alike; None if this one is like no other."""
@@ -50,7 +65,13 @@ class LaneWrites:
         """The parts of pods like this one once they are bound; None if there is more to it."""
         if not may_be_assigned(pod):
             return None
-        return parts._replace(status=self._bindings.status(parts.status, now))
+        return parts._replace(status=self._bound_status(parts.status, now))
+
+    def _bound_status(self, status: bytes, now: str) -> bytes:
+        """What a binding makes of an encoded status."""
+        split = split_nomination(status)
+        before = status if split is None else split[0]  # A nomination ends with the binding.
+        return self._store.shared(pod_status(bound_status(status_of(before), now)))
 
     def reported(self, options: WriteOptions, parts: PodParts) -> tuple[bytes, str] | None:
         """Status and phase that a report with these options gives to pods with these parts.
@@ -108,3 +129,32 @@ class LaneWrites:
         change = Change(MODIFIED, reported, pod, store)
         store.commit_unheard(change)
         return change
+
+    def counted(self, owner: Record, kind: ResourceType, counts: JsonObject) -> Parts | None:
+        """An owner of pods with other counts in its status; None if it takes a closer look."""
+        return self._counts.counted(owner, kind, counts)
+
+    def count(self, owner: Record, counted: Parts) -> Change:
+        """Give an owner its counts."""
+        store = self._store
+        revision = store.revision + 1
+        change = Change(MODIFIED, counted.at(revision), owner, store)
+        assert counted.obj is not None
+        store.commit_unheard(change, versioned(counted.obj, revision))
+        return change
+
+
+def may_be_assigned(pod: Record) -> bool:
+    """Whether a pod is known to wait for a node, and for nothing else."""
+    payload = pod.payload
+    if type(payload) is not PodSections or pod.node or pod.deleting:
+        return False
+    spec, node, _, _ = payload.members
+    return node == UNPLACED and not part_mentions(spec, b'"schedulingGates"')
+
+
+def labeled(encoded: bytes, labels: dict[str, str]) -> tuple[bytes, dict[str, str]]:
+    """Encoded metadata with more labels, and all labels that they have then."""
+    metadata = metadata_of(encoded)
+    metadata["labels"] = {**(metadata.get("labels") or {}), **labels}
+    return orjson.dumps(metadata)[1:], metadata["labels"]

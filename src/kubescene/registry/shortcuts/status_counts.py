@@ -51,19 +51,25 @@ class StatusCounts:
 
     def find(self, request: WriteRequest, current: Record | None) -> Parts | None:
         """The object with the counts that a patch says."""
-        if current is None or not self._admission.is_quiet:
+        if current is None or not is_plain(request):
             return None
+        return self.counted(current, request.resource_type, request.body["status"])
+
+    def counted(
+        self, current: Record, resource_type: ResourceType, patch: JsonObject
+    ) -> Parts | None:
+        """The same for a patch of the status that is known to be all."""
         payload = current.payload
         if type(payload) is not Sections or current.deleting or not ends_with_status(payload):
             return None
         written = self._written.get(payload.metadata)
-        if written is None or written.resource_type is not request.resource_type:
+        if written is None or written.resource_type is not resource_type:
             return None
-        if not is_plain(request):
+        if not self._admission.is_quiet:
             return None
         obj = self._store.decoded(current)
         before = obj["status"]
-        status = counted(before, request.body["status"], written.counts)
+        status = counted(before, patch, written.counts)
         kind = written.resource_type.kind
         if status is None or not is_sound_status(written.rule, kind, status, before):
             return None

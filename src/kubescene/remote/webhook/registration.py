@@ -15,7 +15,7 @@ from kubescene.api.patching.patches import PatchType
 from kubescene.clock import MILLISECOND, SECOND, ScaledClock
 from kubescene.errors import ApiError, ScenarioError
 from kubescene.remote.cluster import MANAGER, WEBHOOKS, RemoteCluster
-from kubescene.remote.webhook.judging import PROBE, PROBED, REVIEWS, SERVER_USERS
+from kubescene.remote.webhook.reviews import PROBE, PROBED, REVIEWS, SERVER_USERS
 from kubescene.scenario.fields.definition import SCENARIOS
 from kubescene.types import JsonObject
 
@@ -25,7 +25,7 @@ TIMEOUT_S = 10
 LOOK_AGAIN = 50 * MILLISECOND
 
 
-class Registration:
+class WebhookRegistration:
     """Of the webhook at ``url`` with one API server; ``bundle`` is whom it is to trust."""
 
     def __init__(

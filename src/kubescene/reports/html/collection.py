@@ -4,16 +4,16 @@ from collections.abc import Iterator, Sequence
 
 from kubescene.api.resource_requests import CPU, MEMORY
 from kubescene.clock import format_micro_time
-from kubescene.reports.html.amounts import percent, seconds, told_amount, told_duration
+from kubescene.reports.amounts import percent, seconds, told_amount, told_duration
 from kubescene.reports.html.contents import (
     Contents,
-    Decision,
-    Expectation,
     Figure,
     Headline,
-    Measure,
     NodeAtEnd,
     Preempted,
+    ShownDecision,
+    ShownExpectation,
+    ShownMeasure,
 )
 from kubescene.reports.html.decisions import decisions_of
 from kubescene.reports.html.heat import heat_of
@@ -32,6 +32,7 @@ from kubescene.results.ledger import Ledger
 from kubescene.results.ledger_entries import BOUND, DELETED, FINISHED, NodeEntry, PreemptionEntry
 from kubescene.results.measures import measure_rows
 from kubescene.results.sources import RunSource
+from kubescene.timeline import PLAIN_MESSAGE, Outcome
 
 NODES = 15
 PREEMPTIONS = 100
@@ -86,10 +87,36 @@ def headline_of(source: RunSource) -> Headline:
         version=source.version,
         started="" if began is None else told_moment(began),
         duration_s=seconds(ledger.duration),
-        facts=sum(step.facts for step in ledger.steps),
+        facts=ledger.facts,
         steps=len(ledger.steps),
         warnings=source.warnings,
+        verdict=verdict_of(ledger),
+        story=story_of(ledger),
     )
+
+
+def verdict_of(ledger: Ledger) -> str:
+    """What expectations say that do not hold."""
+    failed, of = sum(not each.holds for each in ledger.expectations), len(ledger.expectations)
+    return f"{failed} of {counted(of, 'expectation')} failed" if failed else ""
+
+
+def story_of(ledger: Ledger) -> str:
+    """What came of the run, in a sentence or two."""
+    bound, waiting, came = ledger.states[BOUND], len(waiting_of(ledger)), len(ledger.pods)
+    if not came:
+        return f"No pod came to {counted(ledger.totals.nodes, 'node')}."
+    told = [f"Of {counted(came, 'pod')} that came, {bound:,} {'is' if bound == 1 else 'are'} bound"]
+    if waiting:
+        told.append(f"{waiting:,} {'waits' if waiting == 1 else 'wait'} for a node")
+    if gone := ledger.states[FINISHED] + ledger.states[DELETED]:
+        told.append(f"{gone:,} {'is' if gone == 1 else 'are'} gone")
+    peaks = [step.peak for step in ledger.steps if step.peak.allocatable.get(CPU)]
+    highest = max((percent(p.requested[CPU], p.allocatable[CPU]) for p in peaks), default=None)
+    full = "" if highest is None else f" At most {highest:.0f} % of the CPU was requested."
+    away = sum(bool(node.marks) for node in ledger.standing())
+    kept = f" {counted(away, 'node')} of {ledger.totals.nodes:,} kept pods away at the end."
+    return f"{', '.join(told)}.{full}{kept if away else ''}"
 
 
 def told_moment(time: int) -> str:
@@ -110,7 +137,7 @@ def figures_of(ledger: Ledger) -> Iterator[Figure]:
     totals = ledger.totals
     left = len({node.name for node in ledger.nodes}) - totals.nodes
     yield Figure("Nodes", f"{totals.nodes:,}", removed_nodes(left))
-    for resource, name in ((CPU, "CPU requested"), (MEMORY, "Memory requested")):
+    for resource, name in requested_figures(ledger):
         asked, whole = totals.requested.get(resource, 0), totals.allocatable.get(resource, 0)
         if whole:
             told = f"{told_amount(resource, asked)} of {told_amount(resource, whole)}"
@@ -128,25 +155,45 @@ def figures_of(ledger: Ledger) -> Iterator[Figure]:
         yield Figure("Longest wait", told_duration(seconds(longest)), "virtual time")
 
 
+SCARCE = 2
+"""Resources other than cpu and memory that have a figure of their own."""
+
+
+def requested_figures(ledger: Ledger) -> list[tuple[str, str]]:
+    """Cpu, memory, and what else nodes are there for: GPUs, devices."""
+    usual = [(CPU, "CPU requested"), (MEMORY, "Memory requested")]
+    scarce = sorted(
+        name for name, whole in ledger.totals.allocatable.items() if "/" in name and whole
+    )
+    return [*usual, *((name, name) for name in scarce[:SCARCE])]
+
+
 def removed_nodes(count: int) -> str:
     if count <= 0:
         return ""
     return "1 more was removed" if count == 1 else f"{count:,} more were removed"
 
 
-def measures_of(source: RunSource) -> Iterator[Measure]:
+def measures_of(source: RunSource) -> Iterator[ShownMeasure]:
     for row in measure_rows(source):
         value = row.value
         told = "-" if value is None else f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
-        yield Measure(row.measure, told, row.unit, row.meaning)
+        yield ShownMeasure(row.measure, told, row.unit, row.meaning)
 
 
-def expectations_of(source: RunSource) -> tuple[Expectation, ...]:
+def expectations_of(source: RunSource) -> tuple[ShownExpectation, ...]:
     """What the scenario expected and what became of it, where the run says so."""
     return tuple(
-        Expectation(each.name, each.holds, each.expression, each.message, each.error)
+        ShownExpectation(
+            each.name, each.holds, each.expression, own_message(each), each.error, each.seen
+        )
         for each in source.ledger.expectations
     )
+
+
+def own_message(outcome: Outcome) -> str:
+    """What its author says; without a word of theirs the message is the expression again."""
+    return "" if outcome.message.startswith(PLAIN_MESSAGE) else outcome.message
 
 
 def fullest(nodes: list[NodeEntry], order: Sequence[str]) -> list[NodeEntry]:
@@ -170,10 +217,10 @@ def node_at_end(node: NodeEntry, resources: Sequence[str]) -> NodeAtEnd:
         for name in resources
     )
     shares = tuple(node_share(node, name) for name in resources)
-    return NodeAtEnd(node.name, shares, tuple(amounts))
+    return NodeAtEnd(node.name, node.marks, shares, tuple(amounts))
 
 
-def preemptions_of(ledger: Ledger, decisions: list[Decision]) -> list[Preempted]:
+def preemptions_of(ledger: Ledger, decisions: list[ShownDecision]) -> list[Preempted]:
     """Pods that left a node for the same pod at the same step are one preemption."""
     reasons = {(each.pod, each.nominated): each.criterion for each in decisions if each.nominated}
     groups: dict[tuple[str, str, str], list[PreemptionEntry]] = {}

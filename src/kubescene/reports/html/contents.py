@@ -32,6 +32,10 @@ class Headline(Struct, frozen=True):
     steps: int = 0
     warnings: tuple[str, ...] = ()
     """What is wrong with the record of the run, not with the run."""
+    verdict: str = ""
+    """What expectations say, if they do not hold."""
+    story: str = ""
+    """What came of it, in a sentence."""
 
 
 class Figure(Struct, frozen=True):
@@ -44,7 +48,7 @@ class Figure(Struct, frozen=True):
     tone: str = ""
 
 
-class Measure(Struct, frozen=True):
+class ShownMeasure(Struct, frozen=True):
     """One measure of the run; ``about`` is its definition in a sentence."""
 
     name: str
@@ -53,7 +57,7 @@ class Measure(Struct, frozen=True):
     about: str = ""
 
 
-class Step(Struct, frozen=True):
+class ShownStep(Struct, frozen=True):
     """One major step, or several from ``first`` on; ``what`` are the first of their operations."""
 
     first: int
@@ -63,7 +67,10 @@ class Step(Struct, frozen=True):
     operations: int = 0
     writes: int = 0
     bound: int = 0
+    unschedulable: int = 0
+    """Pods that were tried in it and still wait."""
     failed: int = 0
+    """Attempts that found no node."""
     deleted: int = 0
     preempted: int = 0
     waiting: int = 0
@@ -71,12 +78,24 @@ class Step(Struct, frozen=True):
     what: tuple[str, ...] = ()
 
 
+class ShownMark(Struct, frozen=True, array_like=True):
+    """What kept pods away from a node at the end of some columns, from the first to the last."""
+
+    node: int
+    first: int
+    last: int
+    text: str
+
+
 class Heat(Struct, frozen=True):
     """Nodes over steps. ``levels`` has for each resource the rows of all nodes, one byte a cell.
 
-    A cell is two per percent of what the node offers, at most `MOST`, or `ABSENT`. ``columns`` are
-    the major steps shown, which are not all if there are very many. ``allocatable`` is by resource
-    and node, in the units of ``units``; ``whole`` is the share of all that the cluster offers.
+    A cell is two per percent of what the node offers, at most `MOST`, or `ABSENT`: the highest at
+    any moment of the step. ``ends`` are those of its end, where they are not the same everywhere.
+    ``columns`` are the major steps shown, which are not all if there are very many; the highest of
+    those between is not lost. ``allocatable`` is by resource and node, in the units of ``units``;
+    ``whole`` and ``whole_ends`` are tenths of a percent of all that the cluster offers, -1 if that
+    is nothing. ``marks`` say which nodes kept pods away, and when.
     """
 
     columns: tuple[int, ...] = ()
@@ -85,6 +104,9 @@ class Heat(Struct, frozen=True):
     levels: tuple[bytes, ...] = ()
     allocatable: tuple[tuple[str, ...], ...] = ()
     whole: tuple[tuple[int, ...], ...] = ()
+    ends: tuple[bytes, ...] = ()
+    whole_ends: tuple[tuple[int, ...], ...] = ()
+    marks: tuple[ShownMark, ...] = ()
 
 
 class Reason(Struct, frozen=True):
@@ -94,7 +116,7 @@ class Reason(Struct, frozen=True):
     text: str
 
 
-class Waiting(Struct, frozen=True):
+class ShownWaiting(Struct, frozen=True):
     """Pods that wait at the end for the same reason."""
 
     message: str
@@ -129,7 +151,7 @@ class Preempted(Struct, frozen=True):
     criterion: str = ""
 
 
-class Expectation(Struct, frozen=True):
+class ShownExpectation(Struct, frozen=True):
     """One of the scenario's expectations and what became of it."""
 
     name: str
@@ -138,9 +160,11 @@ class Expectation(Struct, frozen=True):
     message: str = ""
     error: str = ""
     """Why the expression has no value."""
+    seen: str = ""
+    """The values that were found instead."""
 
 
-class Row(Struct, frozen=True):
+class ShownRow(Struct, frozen=True):
     """A node that fitted: its scores, weighted, one per plugin."""
 
     node: str
@@ -148,7 +172,7 @@ class Row(Struct, frozen=True):
     scores: tuple[int, ...] = ()
 
 
-class Refusal(Struct, frozen=True):
+class ShownRefusal(Struct, frozen=True):
     """Nodes that one plugin refused for one reason."""
 
     plugin: str
@@ -157,7 +181,7 @@ class Refusal(Struct, frozen=True):
     nodes: tuple[str, ...]
 
 
-class Trial(Struct, frozen=True):
+class ShownTrial(Struct, frozen=True):
     """A node on which preemption was tried."""
 
     node: str
@@ -166,11 +190,12 @@ class Trial(Struct, frozen=True):
     violations: int = 0
 
 
-class Decision(Struct, frozen=True):
+class ShownDecision(Struct, frozen=True):
     """One attempt at one pod, with why it is worth a look (``tags``) and what was said about it."""
 
     pod: str
     step: str
+    time: str = ""
     attempt: int = 1
     attempts: int = 1
     node: str = ""
@@ -182,11 +207,11 @@ class Decision(Struct, frozen=True):
     feasible: int = 0
     plugins: tuple[str, ...] = ()
     weights: tuple[int, ...] = ()
-    rows: tuple[Row, ...] = ()
-    refusals: tuple[Refusal, ...] = ()
+    rows: tuple[ShownRow, ...] = ()
+    refusals: tuple[ShownRefusal, ...] = ()
     preemption: str = ""
     criterion: str = ""
-    trials: tuple[Trial, ...] = ()
+    trials: tuple[ShownTrial, ...] = ()
     told: tuple[str, ...] = ()
     """What extenders said and what the pod waited for, a line each."""
     traceback: str = ""
@@ -196,6 +221,7 @@ class NodeAtEnd(Struct, frozen=True):
     """A node as the run left it: percent of what it offers, and the amounts in words."""
 
     name: str
+    marks: str = ""
     shares: tuple[float, ...] = ()
     amounts: tuple[str, ...] = ()
 
@@ -205,20 +231,20 @@ class Contents(Struct, frozen=True):
 
     headline: Headline
     figures: tuple[Figure, ...] = ()
-    measures: tuple[Measure, ...] = ()
-    expectations: tuple[Expectation, ...] = ()
-    steps: tuple[Step, ...] = ()
+    measures: tuple[ShownMeasure, ...] = ()
+    expectations: tuple[ShownExpectation, ...] = ()
+    steps: tuple[ShownStep, ...] = ()
     heat: Heat = Heat()
     nodes: tuple[NodeAtEnd, ...] = ()
     nodes_total: int = 0
-    waiting: tuple[Waiting, ...] = ()
+    waiting: tuple[ShownWaiting, ...] = ()
     waiting_total: int = 0
     waiting_groups: int = 0
     late: tuple[LateBinding, ...] = ()
     late_total: int = 0
     preemptions: tuple[Preempted, ...] = ()
     preemptions_total: int = 0
-    decisions: tuple[Decision, ...] = ()
+    decisions: tuple[ShownDecision, ...] = ()
     decisions_total: int = 0
     warnings: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()

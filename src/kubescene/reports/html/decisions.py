@@ -9,8 +9,9 @@ from collections.abc import Iterable, Iterator
 from itertools import chain, islice, zip_longest
 
 from kubescene.instruments.attempts import PreemptionRecord, TriedNode
+from kubescene.reports.amounts import told_duration
 from kubescene.reports.explaining import told_extenders, told_wait
-from kubescene.reports.html.contents import Decision, Refusal, Row, Trial
+from kubescene.reports.html.contents import ShownDecision, ShownRefusal, ShownRow, ShownTrial
 from kubescene.reports.html.waits import grouped, late_of, waiting_of
 from kubescene.results.explaining import ExplainedAttempt, NodeVerdict
 from kubescene.results.ledger import Ledger
@@ -27,9 +28,9 @@ ATTEMPTS = 3
 """Of one pod: the first, the newest that made others leave, and the last."""
 
 
-def decisions_of(source: RunSource) -> list[Decision]:
+def decisions_of(source: RunSource) -> list[ShownDecision]:
     """The most urgent first, then in the order of the run."""
-    found: list[tuple[tuple[int, int, int], Decision]] = []
+    found: list[tuple[tuple[int, int, int], ShownDecision]] = []
     left = VERDICTS
     for pod in islice(chosen(source.ledger), PODS):
         attempts = source.explain(pod.pod)
@@ -57,7 +58,7 @@ def picked(preempting: list[bool]) -> list[int]:
     return [1, *made_room[-1:], last]
 
 
-def place_of(decision: Decision) -> tuple[int, int, int]:
+def place_of(decision: ShownDecision) -> tuple[int, int, int]:
     """Where it stands in the list: by urgency, then by step."""
     urgency = URGENCY.index(decision.tags[0]) if decision.tags else len(URGENCY)
     major, _, minor = decision.step.partition(".")
@@ -106,13 +107,14 @@ URGENCY = ("error", "waits", "preempts", "refused", "late", "close", "tie", "onl
 
 def digested(
     attempt: ExplainedAttempt, *, number: int, attempts: int, last_waits: bool
-) -> Decision:
+) -> ShownDecision:
     """``number`` of ``attempts`` at the pod, which may wait to the end (``last_waits``)."""
     fitting = [each for each in attempt.verdicts if not each.rejected_by]
     preemption = attempt.preemption or PreemptionRecord()
-    return Decision(
+    return ShownDecision(
         pod=attempt.pod,
         step=attempt.step,
+        time=f"+{told_duration(attempt.time_s)}" if attempt.time_s else "",
         attempt=number,
         attempts=attempts,
         node=attempt.node,
@@ -162,22 +164,22 @@ def margin_of(fitting: list[NodeVerdict], chosen: str) -> int | None:
     return None if won is None or not others else won - max(others)
 
 
-def rows_of(fitting: list[NodeVerdict], chosen: str) -> tuple[Row, ...]:
+def rows_of(fitting: list[NodeVerdict], chosen: str) -> tuple[ShownRow, ...]:
     """The best, and the chosen one in any case."""
     shown = fitting[:NODES]
     if chosen and all(each.node != chosen for each in shown):
         shown[-1:] = [each for each in fitting if each.node == chosen]
-    return tuple(Row(each.node, each.total, each.scores) for each in shown)
+    return tuple(ShownRow(each.node, each.total, each.scores) for each in shown)
 
 
-def refusals_of(attempt: ExplainedAttempt) -> tuple[Refusal, ...]:
+def refusals_of(attempt: ExplainedAttempt) -> tuple[ShownRefusal, ...]:
     groups: dict[tuple[str, str], list[str]] = {}
     for each in attempt.verdicts:
         if each.rejected_by:
             groups.setdefault((each.rejected_by, each.reasons), []).append(each.node)
     ordered = sorted(groups.items(), key=lambda group: -len(group[1]))
     return tuple(
-        Refusal(plugin, reasons, len(nodes), tuple(nodes[:NAMED]))
+        ShownRefusal(plugin, reasons, len(nodes), tuple(nodes[:NAMED]))
         for (plugin, reasons), nodes in ordered[:NODES]
     )
 
@@ -193,15 +195,15 @@ def told_preemption(record: PreemptionRecord) -> str:
     )
 
 
-def trials_of(record: PreemptionRecord) -> tuple[Trial, ...]:
+def trials_of(record: PreemptionRecord) -> tuple[ShownTrial, ...]:
     """Nodes on which it was tried: the chosen one, those that could, those that could not."""
     tried = sorted(record.tried, key=lambda each: (each.node != record.node, not each.victims))
     return tuple(_trial(each, record.node) for each in tried[:TRIALS])
 
 
-def _trial(tried: TriedNode, chosen: str) -> Trial:
+def _trial(tried: TriedNode, chosen: str) -> ShownTrial:
     refusal = ": ".join(filter(None, (tried.plugin, ", ".join(tried.reasons))))
-    return Trial(
+    return ShownTrial(
         node=tried.node,
         verdict="chosen" if tried.node == chosen else refusal or "could make room",
         victims=tried.victims[:VICTIMS],

@@ -21,7 +21,7 @@ SHELL = Shell(
 def page(contents: Contents) -> str:
     """The whole document."""
     told = contents.headline
-    title = f"{told.scenario}: {told.phase or 'cut short'}"
+    title = f"{told.scenario}: {told.verdict or told.phase or 'cut short'}"
     return SHELL.document(title, told.version, (*body_of(contents), embedded(drawn(contents))))
 
 

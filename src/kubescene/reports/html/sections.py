@@ -6,8 +6,8 @@ A section that has nothing to say is not there.
 from collections.abc import Iterable, Iterator
 
 from kubescene.markup import Child, Markup, h, table
-from kubescene.reports.html.amounts import told_duration
-from kubescene.reports.html.contents import Contents, Figure, NodeAtEnd, Step, Waiting
+from kubescene.reports.amounts import told_duration
+from kubescene.reports.html.contents import Contents, Figure, NodeAtEnd, ShownStep, ShownWaiting
 from kubescene.reports.words import counted
 
 PODS_NAMED = 12
@@ -19,17 +19,18 @@ def heading(contents: Contents) -> Markup:
     """What was played, and how it ended."""
     told = contents.headline
     phase = told.phase or "cut short"
-    title = h(
-        "div",
-        h("h1", told.scenario),
-        h("span", phase, class_=f"phase {TONES.get(told.phase, 'bad')}"),
-        class_="title",
+    tone = TONES.get(told.phase, "bad")
+    badges = (
+        h("span", told.verdict, class_="phase bad") if told.verdict else None,
+        h("span", phase, class_="phase plain" if told.verdict else f"phase {tone}"),
     )
+    title = h("div", h("h1", told.scenario), badges, class_="title")
     message = told.message or (PAUSED if told.phase == "Paused" else "")
     said = h("p", message, class_=f"said {TONES.get(told.phase, 'bad')}") if message else None
     doubts = (h("p", each, class_="said wait") for each in told.warnings)
     about = h("ul", identity(contents), class_="identity")
-    return h("header", title, about, said, doubts, id="top")
+    story = h("p", told.story, class_="story") if told.story else None
+    return h("header", title, story, about, said, doubts, id="top")
 
 
 def identity(contents: Contents) -> Iterator[Markup]:
@@ -99,6 +100,7 @@ def expectations(contents: Contents) -> Markup | None:
                 "div",
                 h("b", each.name),
                 h("code", each.expression),
+                h("p", "seen: ", h("code", each.seen), class_="seen") if each.seen else None,
                 h("p", each.message) if each.message else None,
                 h("p", each.error, class_="rest") if each.error else None,
             ),
@@ -129,7 +131,7 @@ def steps(contents: Contents) -> Markup | None:
     if not contents.steps:
         return None
     timed = any(each.time for each in contents.steps)
-    told = ("minor steps", "bound", "unschedulable", "preempted", "deleted", "waiting", "nodes")
+    told = ("minor steps", "bound", "attempts failed", "preempted", "deleted", "waiting", "nodes")
     columns = ("step", "what was asked for", *(("time",) if timed else ()), *told)
     rows = [step_row(each, timed=timed) for each in contents.steps]
     numbers = [name for name in columns if name not in ("what was asked for", "time")]
@@ -141,7 +143,7 @@ def steps(contents: Contents) -> Markup | None:
     return section("steps", "Steps and nodes", note, drawn, body)
 
 
-def step_row(step: Step, *, timed: bool) -> tuple[Child, ...]:
+def step_row(step: ShownStep, *, timed: bool) -> tuple[Child, ...]:
     return (
         f"{step.step:,}" if step.first == step.step else f"{step.first:,} to {step.step:,}",
         h("ul", (h("li", each) for each in step.what), class_="plain"),
@@ -178,7 +180,7 @@ def waiting(contents: Contents) -> Markup | None:
     )
 
 
-def waiting_group(group: Waiting, everybody: int) -> Markup:
+def waiting_group(group: ShownWaiting, everybody: int) -> Markup:
     named = group.pods[:PODS_NAMED]
     names = (h("span", each, class_="pod") for each in named)
     left = group.total - len(named)
@@ -204,7 +206,7 @@ def tried(attempts: int) -> str:
     return f"tried {attempts:,} times" if attempts > 1 else ("tried once" if attempts else "")
 
 
-def reasons(group: Waiting) -> Markup:
+def reasons(group: ShownWaiting) -> Markup:
     """How many nodes said what, as bars; a node may say several things."""
     whole = max(group.nodes, 1)
     rows = (
@@ -282,7 +284,8 @@ def node_row(node: NodeAtEnd) -> Markup:
         )
         for share, told in zip(node.shares, node.amounts, strict=True)
     )
-    return h("tr", h("td", node.name, class_="mono"), gauges)
+    marks = h("small", node.marks, class_="marks") if node.marks else None
+    return h("tr", h("td", node.name, marks, class_="mono"), gauges)
 
 
 def section(name: str, title: str, note: str, *children: Child) -> Markup:

@@ -1,9 +1,10 @@
 """What happened, step by step; of a very long run, several steps are one."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from kubescene.reports.html.amounts import seconds, told_duration
-from kubescene.reports.html.contents import Step
+from kubescene.reports.amounts import seconds, told_duration
+from kubescene.reports.html.contents import ShownStep
+from kubescene.reports.html.heat import binned
 from kubescene.reports.words import counted
 from kubescene.results.ledger import Ledger
 from kubescene.results.ledger_entries import StepEntry
@@ -12,7 +13,7 @@ from kubescene.results.specs import sound_spec
 from kubescene.types import JsonObject
 
 
-def steps_of(source: RunSource, columns: Sequence[int]) -> tuple[Step, ...]:
+def steps_of(source: RunSource, columns: Sequence[int]) -> tuple[ShownStep, ...]:
     """One for each column, which stands for the steps since the column before."""
     ledger, asked = source.ledger, operations_by_step(sound_spec(source))
     return tuple(
@@ -23,21 +24,10 @@ def steps_of(source: RunSource, columns: Sequence[int]) -> tuple[Step, ...]:
     )
 
 
-def binned(steps: Sequence[StepEntry], columns: Sequence[int]) -> Iterator[list[StepEntry]]:
-    """The steps that belong to each column."""
-    place = 0
-    for last in columns:
-        inside = []
-        while place < len(steps) and steps[place].major <= last:
-            inside.append(steps[place])
-            place += 1
-        yield inside
-
-
-def told_step(entries: Sequence[StepEntry], asked: Sequence[str], ledger: Ledger) -> Step:
+def told_step(entries: Sequence[StepEntry], asked: Sequence[str], ledger: Ledger) -> ShownStep:
     last = entries[-1]
     passed = last.ended_time - (ledger.started_time or 0)
-    return Step(
+    return ShownStep(
         first=entries[0].major,
         step=last.major,
         time=f"+{told_duration(seconds(passed))}" if ledger.duration else "",
@@ -45,6 +35,7 @@ def told_step(entries: Sequence[StepEntry], asked: Sequence[str], ledger: Ledger
         operations=sum(each.operations for each in entries),
         writes=sum(each.controller_writes for each in entries),
         bound=sum(each.scheduled for each in entries),
+        unschedulable=last.unschedulable,
         failed=sum(each.failed_attempts for each in entries),
         deleted=sum(each.deleted for each in entries),
         preempted=sum(each.preempted for each in entries),

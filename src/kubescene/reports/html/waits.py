@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterable
 
-from kubescene.reports.html.amounts import seconds, told_duration
-from kubescene.reports.html.contents import LateBinding, Reason, Waiting
+from kubescene.reports.amounts import seconds, told_duration
+from kubescene.reports.html.contents import LateBinding, Reason, ShownWaiting
 from kubescene.reports.words import counted
 from kubescene.results.ledger import Ledger
 from kubescene.results.ledger_entries import PENDING, PodEntry
@@ -39,9 +39,9 @@ def why(pod: PodEntry) -> str:
     return f"no scheduler has tried to place it (schedulerName {pod.scheduler!r})"
 
 
-def told_group(message: str, pods: list[PodEntry], decision: int | None) -> Waiting:
+def told_group(message: str, pods: list[PodEntry], decision: int | None) -> ShownWaiting:
     nodes, reasons, rest = parted(message)
-    return Waiting(
+    return ShownWaiting(
         message=message,
         total=len(pods),
         pods=tuple(pod.pod for pod in pods[:NAMED]),

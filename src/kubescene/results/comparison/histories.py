@@ -8,7 +8,7 @@ same ones.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -28,16 +28,31 @@ class ClusterState(NamedTuple):
     nodes: int
 
 
-class History:
-    """One run. Pods of one name are told apart by the order in which they came."""
+class RunHistory:
+    """One run. Pods of one name are told apart by the order in which they came.
 
-    def __init__(self, ledger: Ledger) -> None:
+    ``names`` are those by which pods are known here, by uid, if not by their own.
+    """
+
+    def __init__(self, ledger: Ledger, names: Mapping[str, str] | None = None) -> None:
         self.ledger = ledger
+        self.names = names or {}
         self.pods: dict[str, list[PodEntry]] = {}
+        self.namesakes: dict[str, list[PodEntry]] = {}
         for pod in ledger.pods:
-            self.pods.setdefault(pod.pod, []).append(pod)
+            self.pods.setdefault(self.name_of(pod), []).append(pod)
+            self.namesakes.setdefault(pod.pod, []).append(pod)
         self._pods = _Course(self._placements())
         self._nodes = _Course(self._nodes_coming())
+
+    def name_of(self, pod: PodEntry) -> str:
+        """What a pod is called in the comparison."""
+        return self.names.get(pod.uid) or pod.pod
+
+    def known_as(self) -> dict[str, str]:
+        """The names of pods here, by their own, where these differ."""
+        others = (pod for pod in self.ledger.pods if pod.uid in self.names)
+        return {pod.pod: self.names[pod.uid] for pod in others}
 
     def before_binding(self, step: ScenarioStep) -> ClusterState:
         """The cluster that a pod was bound to in a step."""

@@ -9,7 +9,12 @@ from typing import Any
 
 import msgspec
 
-from kubescene.results.comparison.json_differences import Difference, differences, members, shown
+from kubescene.results.comparison.json_differences import (
+    JsonDifference,
+    differences,
+    members,
+    shown,
+)
 from kubescene.results.comparison.schedulers import scheduler_differences
 from kubescene.results.sources import RunSource
 from kubescene.results.specs import sound_spec
@@ -25,7 +30,7 @@ RATING = (", weight", ", args.scoringStrategy.type")
 class Inputs(msgspec.Struct, frozen=True):
     """All that differs, the scheduler before the scenario."""
 
-    differences: tuple[Difference, ...]
+    differences: tuple[JsonDifference, ...]
     operations_differ: bool
     warnings: tuple[str, ...] = ()
     """Whose scenario is not known, and so not compared."""
@@ -56,7 +61,7 @@ def inputs_of(a: RunSource, b: RunSource) -> Inputs:
     return Inputs(tuple(found), operations_differ=bool(operations))
 
 
-def spec_differences(a: JsonObject, b: JsonObject) -> Iterator[Difference]:
+def spec_differences(a: JsonObject, b: JsonObject) -> Iterator[JsonDifference]:
     """How the specs of two Scenarios differ, apart from operations: scheduler, then settings."""
     simulation_a, simulation_b = members(a.get("simulation")), members(b.get("simulation"))
     config_a, config_b = (each.get(SCHEDULER_CONFIG) for each in (simulation_a, simulation_b))
@@ -74,7 +79,7 @@ def _without(value: JsonObject, names: tuple[str, ...]) -> JsonObject:
     return {name: each for name, each in value.items() if name not in names}
 
 
-def operation_differences(a: list[Any], b: list[Any]) -> Iterator[Difference]:
+def operation_differences(a: list[Any], b: list[Any]) -> Iterator[JsonDifference]:
     """Operations that one of the runs has alone, and those that are not the same in both.
 
     They are matched by id, or by step, kind and name where they have none; what is left in the same
@@ -84,7 +89,7 @@ def operation_differences(a: list[Any], b: list[Any]) -> Iterator[Difference]:
     for name in dict.fromkeys((*of_a, *of_b)):
         first, second = of_a.get(name), of_b.get(name)
         if first is None or second is None:
-            yield Difference(
+            yield JsonDifference(
                 name, *("none" if each is None else "given" for each in (first, second))
             )
         elif first != second:
@@ -92,7 +97,7 @@ def operation_differences(a: list[Any], b: list[Any]) -> Iterator[Difference]:
     in_a, in_b = ([name for name in of_a if name in of_b], [name for name in of_b if name in of_a])
     for name, other in zip(in_a, in_b, strict=True):
         if name != other:
-            yield Difference("order of operations, from", name, other)
+            yield JsonDifference("order of operations, from", name, other)
             return
 
 

@@ -12,7 +12,7 @@ ABSENT = "absent"
 LONGEST = 80
 
 
-class Difference(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+class JsonDifference(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """``what`` differs: it is ``a`` in run A and ``b`` in run B, in words.
 
     ``plugin`` is the scheduler plugin that it concerns, if it is one.
@@ -31,7 +31,7 @@ class _Absent:
 _ABSENT = _Absent()
 
 
-def differences(a: Any, b: Any, path: str) -> Iterator[Difference]:
+def differences(a: Any, b: Any, path: str) -> Iterator[JsonDifference]:
     """The smallest parts that differ, in order of A; lists are compared place by place."""
     if isinstance(a, dict) and isinstance(b, dict):
         for name in dict.fromkeys((*a, *b)):
@@ -40,7 +40,7 @@ def differences(a: Any, b: Any, path: str) -> Iterator[Difference]:
         for place in range(max(len(a), len(b))):
             yield from differences(_at(a, place), _at(b, place), f"{path}[{place}]")
     elif a is not b and a != b:
-        yield Difference(path.removeprefix("."), shown(a), shown(b))
+        yield JsonDifference(path.removeprefix("."), shown(a), shown(b))
 
 
 def _at(values: list[Any], place: int) -> Any:

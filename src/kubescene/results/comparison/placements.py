@@ -1,7 +1,6 @@
 """Which pods stand elsewhere, and why: the decisions of two runs beside each other.
 
-Pods are matched by namespace and name; where a name was used several times, by the order in which
-they came.
+Which pod is which is said by `matching`.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -14,9 +13,9 @@ import msgspec
 from kubescene.clock import ScenarioStep
 from kubescene.errors import ConfigurationError
 from kubescene.results.comparison.attribution import Attribution, Side, Why, attribute
-from kubescene.results.comparison.histories import ClusterState, History
+from kubescene.results.comparison.histories import ClusterState, RunHistory
 from kubescene.results.comparison.inputs import Inputs
-from kubescene.results.comparison.values import Cause, Divergence, PlacedPod, WaitingPod
+from kubescene.results.comparison.values import Cause, ComparedWait, Divergence, PlacedPod
 from kubescene.results.explaining import ExplainedAttempt
 from kubescene.results.ledger_entries import PENDING, PodEntry
 
@@ -44,7 +43,7 @@ class Placements:
     def __init__(
         self,
         explain: Mapping[Side, Explainer],
-        histories: Mapping[Side, History],
+        histories: Mapping[Side, RunHistory],
         inputs: Inputs,
     ) -> None:
         self._explain = explain
@@ -85,10 +84,10 @@ class Placements:
         mine = self._histories[side].pods
         return tuple(name for name, pods in mine.items() for _ in pods[len(others.get(name, ())) :])
 
-    def waiting(self) -> tuple[WaitingPod, ...]:
+    def waiting(self) -> tuple[ComparedWait, ...]:
         """Pods that wait in both, but not for the same reasons."""
         return tuple(
-            WaitingPod(pod=a.pod, in_a=a.message, in_b=b.message)
+            ComparedWait(pod=a.pod, in_a=a.message, in_b=b.message)
             for a, b in self._pairs()
             if a.state == b.state == PENDING and a.message != b.message
         )
@@ -104,7 +103,7 @@ class Placements:
         """The first pod that was bound differently; None if all went the same way."""
         bound = [self._histories[side].bound() for side in Side]
         for number, (a, b) in enumerate(zip(*bound, strict=False), 1):
-            if (a.pod, a.node) != (b.pod, b.node):
+            if (a.pod, a.node) != (self._histories[Side.B].name_of(b), b.node):
                 return self._parted(number, a, b)
         shorter = min(map(len, bound))
         a, b = (each[shorter] if shorter < len(each) else None for each in bound)
@@ -154,8 +153,9 @@ class Placements:
 
     def _twin(self, pod: PodEntry, side: Side) -> PodEntry | None:
         """The same pod in the other run."""
-        place = self._histories[side].pods[pod.pod].index(pod)
-        others = self._histories[_other(side)].pods.get(pod.pod, [])
+        name = self._histories[side].name_of(pod)
+        place = self._histories[side].pods[name].index(pod)
+        others = self._histories[_other(side)].pods.get(name, [])
         return others[place] if place < len(others) else None
 
     # -- why -------------------------------------------------------------------------------
@@ -172,7 +172,7 @@ class Placements:
         """One of the attempts at a pod, counted from 1."""
         if side in self._mute or not 0 < number <= pod.attempts:
             return None
-        namesakes = self._histories[side].pods[pod.pod]
+        namesakes = self._histories[side].namesakes[pod.pod]
         before = sum(each.attempts for each in namesakes[: namesakes.index(pod)])
         try:
             attempts = self._explain[side](pod.pod)
@@ -244,6 +244,7 @@ def _order(pair: tuple[PodEntry, PodEntry]) -> tuple[ScenarioStep, ScenarioStep,
 def _unasked(a: PodEntry, b: PodEntry, cause: Cause | None = None) -> PlacedPod:
     return PlacedPod(
         pod=a.pod,
+        pod_in_b="" if a.pod == b.pod else b.pod,
         node_in_a=a.node,
         node_in_b=b.node,
         step_in_a="" if a.bound_step is None else str(a.bound_step),

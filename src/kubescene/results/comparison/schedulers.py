@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from kubescene.errors import SchedulerConfigurationError
-from kubescene.results.comparison.json_differences import Difference, differences
+from kubescene.results.comparison.json_differences import JsonDifference, differences
 from kubescene.scheduler.framework.plugin_registry import PluginRegistry
 from kubescene.scheduler.framework.profile import EnabledPlugin, ExtensionPoint
 from kubescene.scheduler.plugins.default_profile import default_registry
@@ -25,7 +25,7 @@ MULTI_POINT = "multiPoint"
 
 def scheduler_differences(
     a: ReadOnlyObject | None, b: ReadOnlyObject | None
-) -> Iterator[Difference]:
+) -> Iterator[JsonDifference]:
     """How the configuration of run B differs from that of run A; None is the default one.
 
     One that this Kubescene cannot read, as those of other versions may be, is compared as written.
@@ -42,14 +42,14 @@ def scheduler_differences(
     yield from profiles
 
 
-def _of_profiles(of_a: JsonObject, of_b: JsonObject) -> Iterator[Difference]:
+def _of_profiles(of_a: JsonObject, of_b: JsonObject) -> Iterator[JsonDifference]:
     profiles_a, profiles_b = _profiles(of_a), _profiles(of_b)
     for name in dict.fromkeys((*profiles_a, *profiles_b)):
         if name in profiles_a and name in profiles_b:
             yield from _of_profile(name, profiles_a[name], profiles_b[name])
         else:
             there = ["yes" if name in each else "no" for each in (profiles_a, profiles_b)]
-            yield Difference(f"profile {name}", *there)
+            yield JsonDifference(f"profile {name}", *there)
 
 
 def _complete(config: ReadOnlyObject | None) -> JsonObject:
@@ -68,7 +68,7 @@ def _profiles(complete: JsonObject) -> dict[str, JsonObject]:
     return {each["schedulerName"]: each for each in complete["profiles"]}
 
 
-def _of_profile(name: str, a: JsonObject, b: JsonObject) -> Iterator[Difference]:
+def _of_profile(name: str, a: JsonObject, b: JsonObject) -> Iterator[JsonDifference]:
     apart = ("plugins", "pluginConfig", "schedulerName")
     yield from differences(
         {key: value for key, value in a.items() if key not in apart},
@@ -99,9 +99,9 @@ class _Plugin(msgspec.Struct, frozen=True):
 OFF = _Plugin()
 
 
-def _of_plugin(what: str, a: _Plugin, b: _Plugin) -> Iterator[Difference]:
+def _of_plugin(what: str, a: _Plugin, b: _Plugin) -> Iterator[JsonDifference]:
     if a.points != b.points:
-        yield Difference(what, str(a), str(b))
+        yield JsonDifference(what, str(a), str(b))
         return
     yield from differences(a.weight, b.weight, f"{what}, weight")
     yield from differences(a.arguments, b.arguments, f"{what}, args")

@@ -5,7 +5,7 @@ from enum import StrEnum
 import msgspec
 
 from kubescene.results.comparison.attribution import Attribution, Side, Why
-from kubescene.results.comparison.json_differences import Difference
+from kubescene.results.comparison.json_differences import JsonDifference
 
 
 class Cause(StrEnum):
@@ -31,6 +31,8 @@ class PlacedPod(_Value, frozen=True, kw_only=True):
     """
 
     pod: str
+    pod_in_b: str = ""
+    """What it is called in B, if not the same."""
     node_in_a: str = ""
     node_in_b: str = ""
     step_in_a: str = ""
@@ -62,7 +64,7 @@ class Divergence(_Value, frozen=True, kw_only=True):
     attribution: Attribution | None = None
 
 
-class WaitingPod(_Value, frozen=True, kw_only=True):
+class ComparedWait(_Value, frozen=True, kw_only=True):
     """A pod that waits at the end of both runs, and is told something else in each."""
 
     pod: str
@@ -80,7 +82,7 @@ class PreemptionDifference(_Value, frozen=True, kw_only=True):
     step: str
 
 
-class NodeUse(_Value, frozen=True, kw_only=True):
+class ComparedNodeUse(_Value, frozen=True, kw_only=True):
     """What a node, or all of them, offers and what pods ask of it, at the end."""
 
     pods: int = 0
@@ -102,8 +104,8 @@ class NodeComparison(_Value, frozen=True, kw_only=True):
     """One node in both runs; None where it does not exist at the end."""
 
     node: str
-    a: NodeUse | None = None
-    b: NodeUse | None = None
+    a: ComparedNodeUse | None = None
+    b: ComparedNodeUse | None = None
 
 
 class MeasureComparison(_Value, frozen=True, kw_only=True):
@@ -157,15 +159,17 @@ class Comparison(_Value, frozen=True, kw_only=True):
     a: ComparedRun
     b: ComparedRun
     warnings: tuple[str, ...] = ()
-    inputs: tuple[Difference, ...] = ()
+    inputs: tuple[JsonDifference, ...] = ()
     inputs_known: bool = True
     """Whether both scenarios are there to be compared."""
     divergence: Divergence | None = None
     placed: tuple[PlacedPod, ...] = ()
     looked_at: int = 0
+    renamed: int = 0
+    """So many pods have another name in B: they were matched by who made them, and their order."""
     only_in_a: tuple[str, ...] = ()
     only_in_b: tuple[str, ...] = ()
-    waiting: tuple[WaitingPod, ...] = ()
+    waiting: tuple[ComparedWait, ...] = ()
     preemptions: tuple[PreemptionDifference, ...] = ()
     cluster: NodeComparison | None = None
     nodes: tuple[NodeComparison, ...] = ()

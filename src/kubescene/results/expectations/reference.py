@@ -1,6 +1,7 @@
 """The reference page of expectations, written from the variables."""
 
 from collections.abc import Iterator
+from inspect import cleandoc
 
 from kubescene.results.expectations.variables import ALL, ROW_TYPES, cel_type, columns
 from kubescene.results.ledger_entries import STATES
@@ -38,6 +39,10 @@ key, division by zero, a null where a number is needed) does not hold, and says 
 failed is expected nothing of. One that pauses is looked at there and, if it goes on, again at its
 end: the last outcome counts. Expectations may be changed while a Scenario is paused; they are then
 looked at anew.
+
+An expectation that does not hold tells the values that were seen: `3 <= 2` of
+`pending.size() <= 2`, of `a && b` those of the part that is false, of `all` the first element for
+which it is.
 
 **Where outcomes are**: `status.expectations`, `expectations` in `summary.json`, the fact
 `ExpectationsEvaluated` in the timeline, the end of the summary in the terminal, `--junit FILE`,
@@ -84,7 +89,8 @@ def _rows() -> Iterator[str]:
             f"`{each.encode_name}` {cel_type(each.type)}{_optional(each.type)}"
             for each in columns(row)
         )
-        yield f"### {type.name}\n\n{(row.__doc__ or '').strip()}\n\n{cells}\n"
+        about = cleandoc(row.__doc__ or "").replace("``", "`")
+        yield f"### {type.name}\n\n{about}\n\n{cells}\n"
 
 
 def _optional(told: object) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from kubescene.results.ledger import Ledger
-from kubescene.results.measures.measure import SHARE, ResourceMeasure, Value, shares
+from kubescene.results.measures.measure import SHARE, ResourceMeasure, Value, highest, shares
 
 
 def at_the_end(ledger: Ledger, names: list[str]) -> Mapping[str, Value]:
@@ -12,13 +12,8 @@ def at_the_end(ledger: Ledger, names: list[str]) -> Mapping[str, Value]:
 
 
 def at_most(ledger: Ledger, names: list[str]) -> Mapping[str, Value]:
-    highest: dict[str, Value] = dict.fromkeys(names)
-    for step in ledger.steps:
-        for name, rate in shares(step.totals.requested, step.totals.allocatable).items():
-            before = highest.get(name)
-            if rate is not None and (before is None or rate > before):
-                highest[name] = rate
-    return highest
+    found = highest((step.peak.requested, step.peak.allocatable) for step in ledger.steps)
+    return {name: found.get(name) for name in names}
 
 
 def over_time(ledger: Ledger, names: list[str]) -> Mapping[str, Value]:
@@ -36,8 +31,8 @@ MEASURES = (
     ),
     ResourceMeasure(
         name="allocation_peak_RESOURCE",
-        meaning="The highest share of the cluster's RESOURCE asked for at the end of a step.",
-        formula="max over steps of allocation_RESOURCE",
+        meaning="The highest share of the cluster's RESOURCE asked for at any moment.",
+        formula="max over moments of sum of requested / sum of allocatable",
         unit=SHARE,
         of=at_most,
     ),

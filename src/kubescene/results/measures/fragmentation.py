@@ -23,36 +23,38 @@ def free_room(ledger: Ledger, names: list[str]) -> Counter[Vector]:
     return found
 
 
-def shapes(ledger: Ledger, names: list[str]) -> Counter[Vector]:
-    """What pods of this run ask for, and how many of them just that.
-
-    A pod that asks for what no node offers fits nowhere: its shape is not among these.
-    """
-    asks = [pod.ask.requests for pod in ledger.pods]
-    kinds = Counter(map(id, asks))
-    requests = dict(zip(map(id, asks), asks, strict=True))
-    found: Counter[Vector] = Counter()
-    for number, count in kinds.items():
-        asked = {**requests[number], PODS: 1}
-        if all(name in names for name in asked):
-            found[tuple([asked.get(name, 0) for name in names])] += count
-    return found
+def asks(ledger: Ledger) -> list[tuple[dict[str, int], int]]:
+    """What pods of this run ask for, and how many of them just that."""
+    requests = [pod.ask.requests for pod in ledger.pods]
+    known = dict(zip(map(id, requests), requests, strict=True))
+    return [
+        ({**known[number], PODS: 1}, count) for number, count in Counter(map(id, requests)).items()
+    ]
 
 
 def fragmentation(ledger: Ledger, names: list[str]) -> Mapping[str, Value]:
-    free, asked = free_room(ledger, names), shapes(ledger, names)
-    total = [sum(room[at] * count for room, count in free.items()) for at in range(len(names))]
-    unusable = [0] * len(names)
-    useless = len(ledger.pods) - sum(asked.values())
-    for shape, pods in asked.items():
-        for room, count in free.items():
-            if not fits(shape, room):
-                for at, amount in enumerate(room):
-                    unusable[at] += amount * count * pods
-    return {
-        name: share(unusable[at] + useless * total[at], len(ledger.pods) * total[at])
-        for at, name in enumerate(names)
-    }
+    """A pod that asks for what no node offers fits nowhere."""
+    free, total = free_room(ledger, names), [0] * len(names)
+    unusable, asking = [0] * len(names), [0] * len(names)
+    for room, count in free.items():
+        total = [sum_ + amount * count for sum_, amount in zip(total, room, strict=True)]
+    for asked, pods in asks(ledger):
+        shape = tuple([asked.get(name, 0) for name in names])
+        useless = total if asked.keys() - set(names) else useless_for(shape, free)
+        for at, amount in enumerate(shape):
+            if amount:
+                asking[at] += pods
+                unusable[at] += useless[at] * pods
+    return {name: share(unusable[at], asking[at] * total[at]) for at, name in enumerate(names)}
+
+
+def useless_for(shape: Vector, free: Counter[Vector]) -> list[int]:
+    """What is free on nodes on which such a pod does not fit."""
+    found = [0] * len(shape)
+    for room, count in free.items():
+        if not fits(shape, room):
+            found = [sum_ + amount * count for sum_, amount in zip(found, room, strict=True)]
+    return found
 
 
 def fits(shape: Vector, room: Vector) -> bool:
@@ -63,12 +65,12 @@ MEASURES = (
     ResourceMeasure(
         name="fragmentation_RESOURCE",
         meaning=(
-            "Share of the free RESOURCE that a pod drawn from this run could not use at the end, "
-            "because it does not fit on the node that has it."
+            "Share of the free RESOURCE that a pod drawn from those of this run that ask for it "
+            "could not use at the end, because it does not fit on the node that has it."
         ),
         formula=(
-            "sum over pods and over nodes too small for them of free / "
-            "(pods_created * sum over nodes of free)"
+            "sum over pods that ask for it and over nodes too small for them of free / "
+            "(number of these pods * sum over nodes of free)"
         ),
         unit=SHARE,
         of=fragmentation,

@@ -4,7 +4,7 @@ A measure without a value (no node, no pod, no time) is None, never 0 or NaN.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
@@ -103,3 +103,14 @@ def share(part: Number, whole: Number) -> float | None:
 def shares(parts: Mapping[str, int], wholes: Mapping[str, int]) -> dict[str, float | None]:
     """The same for every resource of the whole."""
     return {name: share(parts.get(name, 0), whole) for name, whole in wholes.items()}
+
+
+def highest(peaks: Iterable[tuple[Mapping[str, int], Mapping[str, int]]]) -> dict[str, Value]:
+    """The highest share of every resource, of pairs of parts and wholes."""
+    found: dict[str, Value] = {}
+    for parts, wholes in peaks:
+        for name, rate in shares(parts, wholes).items():
+            before = found.get(name)
+            if rate is not None and (before is None or rate > before):
+                found[name] = rate
+    return found

@@ -30,6 +30,14 @@ name; expectations and sweeps use the same names. This page is made from the cod
 - A **share** is a number from 0 to 1; it is more only where pods were put on nodes that are too
   small for them, or a node shrank. *Requested* is what pods ask for by their specs, by the
   arithmetic of the scheduler, not what they would use; *allocatable* is what a node offers.
+- A **moment** is the end of a minor step, or an instant at which virtual time goes on. Peaks look
+  at every moment, so also at what comes and goes between the ends of two steps; what the
+  operations of a step write together is not looked at halfway. Means are weighted by time.
+- **Devices** that ResourceSlices publish are a resource of their nodes, named by their driver:
+  those of `gpu.example.com` are `devices/gpu.example.com`, in names of measures
+  `devices_gpu_example_com`. Requested are those that the allocations of ResourceClaims name, each
+  once; access of administrators takes nothing. Pods ask for devices by claims, so there is no
+  fragmentation of them.
 - A pod is **pending** until it has a node, then **bound**; **terminating** from its deletion until
   that is carried out, then **deleted**; **finished** once its phase is Succeeded or Failed. Pods
   that are bound or terminating take room of their node, as long as the node exists. A pod that its

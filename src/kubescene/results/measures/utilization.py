@@ -7,7 +7,7 @@ from math import fsum
 from kubescene.api.resource_requests import PODS
 from kubescene.results.ledger import Ledger
 from kubescene.results.ledger_entries import NodeEntry
-from kubescene.results.measures.measure import SHARE, Measure, ResourceMeasure, Value
+from kubescene.results.measures.measure import SHARE, Measure, ResourceMeasure, Value, highest
 
 
 def by_node(nodes: Sequence[NodeEntry], resource: str) -> list[float]:
@@ -30,6 +30,11 @@ def of_nodes(
     nodes = ledger.standing()
     found = {name: by_node(nodes, name) for name in names}
     return {name: fold(values) if values else None for name, values in found.items()}
+
+
+def at_most(ledger: Ledger, names: list[str]) -> Mapping[str, Value]:
+    found = highest((node.peak_requested, node.peak_allocatable) for node in ledger.nodes)
+    return {name: found.get(name) for name in names}
 
 
 def nodes(ledger: Ledger) -> int:
@@ -75,5 +80,12 @@ MEASURES = (
         formula="max over nodes of requested / allocatable",
         unit=SHARE,
         of=partial(of_nodes, fold=max),
+    ),
+    ResourceMeasure(
+        name="utilization_peak_RESOURCE",
+        meaning="The highest share of a single node's RESOURCE asked for at any moment.",
+        formula="max over nodes and moments of requested / allocatable",
+        unit=SHARE,
+        of=at_most,
     ),
 )

@@ -7,6 +7,7 @@ turns outsiders away.
 from collections import Counter
 
 from kubescene.actors import Actor, Role
+from kubescene.api.gates import role_without_scenario
 from kubescene.api.scheme import ResourceType
 from kubescene.errors import ScenarioError
 from kubescene.scenario.engine.participants import Participants
@@ -36,10 +37,11 @@ class StepGate:
         self._writes: Counter[str] | None = None
 
     def role_of(self, actor: Actor) -> Role:
-        if actor.role is USER and actor.name not in self._participants.outside:
+        if not actor.inside and actor.name not in self._participants.outside:
             # Somebody outside who calls himself like a controller of ours is not that one.
             return USER
-        return self._participants.roles.get(actor.name, actor.role)
+        role = self._participants.roles.get(actor.name)
+        return role_without_scenario(actor) if role is None else role
 
     def before_write(
         self, actor: Actor, resource_type: ResourceType, subresource: str, name: str

@@ -41,20 +41,24 @@ class Participants:
         self.outside = frozenset(each.name for each in spec.outside)
         self.roles = dict.fromkeys(names, Role.PRESIMULATION)
         self.roles |= dict.fromkeys(simulated, Role.SIMULATION)
-        self.presimulation, self.beside = self._start(spec, names, Role.PRESIMULATION)
-        inside, beside = self._start(spec, simulated, Role.SIMULATION)
+        self.presimulation, self.beside = self._start(spec, names)
+        inside, beside = self._start(spec, simulated)
         slots = {slot.name: slot for slot in chain(inside, beside)}
         self.simulation = [slots[name] for name in simulated]
 
     def _start(
-        self, spec: ScenarioSpec, names: Sequence[str], role: Role
+        self, spec: ScenarioSpec, names: Sequence[str]
     ) -> tuple[Sequence[Slot], Sequence[Slot]]:
         """Controllers of ours, made anew, and programs outside, which are there or will come."""
-        inside = self._world.start([each for each in names if each not in self.outside], role)
+        inside = self._world.start([each for each in names if each not in self.outside])
         if self._stage is None:
             return inside, ()
         called = [each for each in spec.outside if each.name in names]
-        return inside, [self._stage.enter(each, role) for each in called]
+        return inside, [self._stage.enter(each) for each in called]
+
+    def leave(self) -> None:
+        """The scenario is over: who still holds it does not hold its controllers."""
+        self.presimulation = self.beside = self.simulation = ()
 
     def begin_step(self) -> None:
         for slot in self._slots():

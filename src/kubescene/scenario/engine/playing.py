@@ -90,6 +90,10 @@ class Engine:
         """End a scenario that is under way between two moments: something made it worthless."""
         self._endings.fail(message)
 
+    def leave(self) -> None:
+        """The scenario is over and somebody keeps it: forget the controllers that took part."""
+        self._participants.leave()
+
     def fork(self) -> "Engine":
         """A copy of the scenario in its world, between two moments; both can be played on."""
         return deepcopy(self)

@@ -28,7 +28,9 @@ class Script:
     def read(self) -> None:
         """Raises `ScenarioError` for a spec that cannot be played."""
         scenario = self._scenario.object
-        listed, self._listed = self._listed, None
+        listed = self._listed
+        if listed is not None and listed.objects.wanted:
+            self._listed = None  # it is as good as any later, and large
         self.spec = parse_spec(scenario, self._folder, listed)
         self._source = spec_of(scenario)
 

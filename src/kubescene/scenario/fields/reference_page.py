@@ -31,6 +31,12 @@ STATUS = (
     ("stepStatus.phase", "the phase of the step, see below"),
     ("stepStatus.runningSimulationController", "whose turn it is"),
     ("schedulerStatus", "the same in the words of the KEP's first draft"),
+    (
+        "step, stepPhase",
+        "only of scenarios in the drafts' form (`events`): the major step, and the phase of the "
+        "step in the words of the second draft (`OperatingEvents`, `OperatingEventsFinished`, "
+        "`Scheduling`, `SchedulingFinished`, `Finished`)",
+    ),
     ("ignoredOperations", "operations that are never played: too late, or after a done operation"),
     (
         "expectations",

@@ -8,7 +8,7 @@ from typing import Any
 
 from kubescene.scenario.fields.json_schema import KEEP_UNKNOWN, spec_schema
 from kubescene.scenario.fields.table import SCENARIO_FIELDS
-from kubescene.scenario.phases import ScenarioPhase, StepPhase
+from kubescene.scenario.phases import DRAFT_STEP_PHASE, ScenarioPhase, StepPhase
 from kubescene.types import JsonObject
 
 
@@ -59,6 +59,11 @@ def status_schema() -> JsonObject:
             "message": text("Why the scenario is in this phase."),
             "schedulerStatus": text("Whether simulation controllers run, as in the first draft."),
             "stepStatus": step_status_schema(),
+            "step": whole("The major step, as in the first draft; of scenarios with events."),
+            "stepPhase": text(
+                "Where the step stands in the words of the second draft; of scenarios with events.",
+                enum=list(dict.fromkeys(DRAFT_STEP_PHASE.values())),
+            ),
             "ignoredOperations": listed(
                 "Operations that will never be played.",
                 fields(

@@ -112,6 +112,8 @@ TARGET = (
         "Which object.",
         text("name", "Its name.", required=True),
         text("namespace", "Its namespace, if its kind has one.", default="default"),
+        record("labels", "Accepted, and not looked at: the name says which object.", open=True),
+        record("annotations", "Accepted, and not looked at.", open=True),
         text("creationTimestamp", "Accepted empty, as programs in Go write it."),
         required=True,
     ),
@@ -128,8 +130,8 @@ CREATE = record(
     ),
     whole(
         "count",
-        "So many of them; `$(INDEX)` in the object becomes 0, 1, 2 ... Without a count it stays as "
-        "it is.",
+        "So many of them; `$(INDEX)` in the object becomes 0, 1, 2 ..., and `$$(INDEX)` becomes "
+        "`$(INDEX)`. Without a count both stay as they are.",
         least=1,
         most=MAX_COUNT,
         default="1",

@@ -63,14 +63,18 @@ class Likeness:
 
 
 class Likenesses:
-    """Tells which objects are alike, by content: types and the order of members count."""
+    """Tells which objects are alike, by content: types and the order of members count.
 
-    def __init__(self) -> None:
+    Where that is not ``wanted``, none is.
+    """
+
+    def __init__(self, *, wanted: bool = True) -> None:
+        self.wanted = wanted
         self._known: dict[tuple[bool, bytes], Likeness] = {}
 
     def of(self, obj: JsonObject) -> Likeness | None:
         """What an object has in common with others; None if it is of another kind, or odd."""
-        if not given_name(obj):
+        if not self.wanted or not given_name(obj):
             return None
         is_host = says_host(obj)
         try:

@@ -18,9 +18,14 @@ from kubescene.scenario.reading.operation_list import OperationList, name_in
 from kubescene.types import JsonObject
 
 
-def taken_over(document: Any, source: str) -> tuple[JsonObject, OperationList | None]:
-    """A Scenario of our own, as `check_identity` wants it, and its operations if they are known."""
-    taken = _taken(document) if isinstance(document, dict) else None
+def taken_over(
+    document: Any, source: str, *, alike: bool = True
+) -> tuple[JsonObject, OperationList | None]:
+    """A Scenario of our own, as `check_identity` wants it, and its operations if they are known.
+
+    Those that are ``alike`` are copied once, unless that is not wanted.
+    """
+    taken = _taken(document) if alike and isinstance(document, dict) else None
     if taken is None:
         return check_identity(own_copy(document), source), None
     scenario, listed = taken

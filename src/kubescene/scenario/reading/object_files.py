@@ -31,7 +31,7 @@ class ScenarioFolder(Struct, frozen=True):
                 raise ScenarioError(f"there is no file {name!r} in {self.path}")
             if (size := file.stat().st_size) > MAX_BYTES:
                 raise ScenarioError(f"{name} has {size} bytes, more than {MAX_BYTES}")
-            documents = load_yaml(file.read_bytes(), str(file))
+            documents = load_yaml(file.read_bytes(), name)
         except OSError as error:
             raise ScenarioError(f"{name} cannot be read: {error.strerror}") from error
         return _checked(list(flattened(documents)), name)

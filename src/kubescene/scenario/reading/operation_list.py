@@ -33,10 +33,10 @@ class OperationList:
     """Whether the items share already what they have in common."""
 
     @classmethod
-    def of(cls, scenario: Mapping[str, Any]) -> Self:
-        """The operations of a scenario."""
+    def of(cls, scenario: Mapping[str, Any], *, alike: bool = True) -> Self:
+        """The operations of a scenario; whether some are ``alike`` need not be looked at."""
         field, items = operations_of(scenario)
-        known = Likenesses()
+        known = Likenesses(wanted=alike)
         likenesses = [
             known.of(item["createOperation"]["object"]) if is_bare(item) else None for item in items
         ]

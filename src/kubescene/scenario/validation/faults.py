@@ -13,6 +13,8 @@ from kubescene.errors import ScenarioError
 from kubescene.scenario.fields.table import Field, FieldType
 
 Step = str | int
+NEARLY = 0.75
+"""How alike a word must be to be what was meant: ``operations`` is not ``generation``."""
 TYPES: dict[FieldType, tuple[type, ...]] = {
     FieldType.TEXT: (str,),
     FieldType.WHOLE: (int,),
@@ -50,6 +52,11 @@ class Fault:
     @property
     def error(self) -> ScenarioError:
         return ScenarioError(self.message, where=self.where or spelled(self.path), path=self.path)
+
+
+def is_of_unknown_kind(fault: Fault) -> bool:
+    """Whether it says that nobody has registered a kind, by now."""
+    return fault.path[-1:] == ("kind",) and fault.message.startswith("no kind ")
 
 
 def spelled(path: tuple[Step, ...]) -> str:
@@ -135,6 +142,6 @@ def _unknown(name: Any, field: Field) -> str:
     if (why := dict(field.refused).get(name)) is not None:
         return f"{name} cannot be set here: {why}"
     known = [spelling for each in field.fields for spelling in (each.name, *each.also)]
-    meant = get_close_matches(str(name), known, 1)
+    meant = get_close_matches(str(name), known, 1, NEARLY)
     hint = f"did you mean {meant[0]}" if meant else f"known are: {', '.join(known)}"
     return f"unknown field {str(name)!r}: {hint}{'?' if meant else ''}"

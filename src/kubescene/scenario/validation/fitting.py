@@ -20,13 +20,13 @@ _TYPES: Mapping[FieldType, type] = {
 }
 
 
-class Shape(NamedTuple):
+class MemberShape(NamedTuple):
     """A field, with its members by every name that they may have."""
 
     type: type
-    members: Mapping[str, "Shape"]
+    members: Mapping[str, "MemberShape"]
     required: tuple[str, ...]
-    items: "Shape | None"
+    items: "MemberShape | None"
     choices: tuple[str, ...]
     least: int
     most: int
@@ -36,10 +36,10 @@ class Shape(NamedTuple):
     """All the names of the field, if there are several."""
 
 
-def shape_of(field: Field) -> Shape:
+def shape_of(field: Field) -> MemberShape:
     names = {each.name: (each.name, *each.also) for each in field.fields}
     shapes = {each.name: shape_of(each) for each in field.fields}
-    return Shape(
+    return MemberShape(
         type=_TYPES[field.type],
         members={name: shapes[own] for own, all_names in names.items() for name in all_names},
         required=tuple(each.name for each in field.fields if each.required),
@@ -54,12 +54,12 @@ def shape_of(field: Field) -> Shape:
 
 
 @lru_cache
-def scenario_shape() -> Shape:
+def scenario_shape() -> MemberShape:
     """The shape of a Scenario."""
     return shape_of(SCENARIO_FIELDS)
 
 
-def fits(value: Any, shape: Shape) -> bool:
+def fits(value: Any, shape: MemberShape) -> bool:
     """Whether there is surely nothing to say about a value. What is null is absent."""
     if value is None:
         return True
@@ -75,11 +75,11 @@ def fits(value: Any, shape: Shape) -> bool:
     return kind is bool or _items_fit(value, shape.items)
 
 
-def _items_fit(items: list[Any], shape: Shape | None) -> bool:
+def _items_fit(items: list[Any], shape: MemberShape | None) -> bool:
     return shape is None or all(item is not None and fits(item, shape) for item in items)
 
 
-def _members_fit(value: dict[str, Any], shape: Shape) -> bool:
+def _members_fit(value: dict[str, Any], shape: MemberShape) -> bool:
     if shape.is_map:
         return all(type(each) is str for each in value.values())
     members = shape.members
@@ -93,5 +93,5 @@ def _members_fit(value: dict[str, Any], shape: Shape) -> bool:
     return all(value.get(name) not in (None, "") for name in shape.required)
 
 
-def _is_twice(value: dict[str, Any], member: Shape) -> bool:
+def _is_twice(value: dict[str, Any], member: MemberShape) -> bool:
     return sum(name in value for name in member.others) > 1

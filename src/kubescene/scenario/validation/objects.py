@@ -1,20 +1,24 @@
 """What can be said of a scenario's objects without playing it.
 
 Kinds, fields and values are checked as the API will check them, by a dry run in a world of its own.
-What objects refer to (a namespace, a priority class, an account) must have been created before:
-a scenario begins in an empty world. What else depends on the world at that moment (a quota, an
-object to patch) only shows when it is played.
+What objects refer to (a namespace, a priority class, an account) must have been created before, and
+so must the object whose status is written, that is scaled, bound or evicted: a scenario begins in
+an empty world. What else depends on the world at that moment (a quota, an object to patch) only
+shows when it is played.
 """
 
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from difflib import get_close_matches
 
 from msgspec import structs
 
 from kubescene.actors import ENGINE
-from kubescene.api.scheme import SCALE
-from kubescene.cluster import Cluster
+from kubescene.api.kinds import POD
+from kubescene.api.schemas.strict_decoding import known_fields, wrong_values
+from kubescene.api.scheme import SCALE, GroupVersionKind
+from kubescene.cluster import ClusterWorld
 from kubescene.controllers.registrations import ControllerRegistrations
 from kubescene.errors import (
     ApiError,
@@ -23,11 +27,12 @@ from kubescene.errors import (
     InvalidError,
     NotFoundError,
 )
-from kubescene.scenario.operations import Template
+from kubescene.scenario.operations import IndexedTemplate
 from kubescene.scenario.options import write_options
 from kubescene.scenario.spec import Operation, OperationKind, ScenarioSpec
 from kubescene.scenario.subresources import is_scale, part_of
-from kubescene.scenario.validation.faults import Fault, Step
+from kubescene.scenario.validation.faults import Fault, Step, shown, spelled
+from kubescene.scenario.world import World
 from kubescene.types import JsonObject
 
 MADE = (
@@ -48,6 +53,8 @@ MISSING = {
 EARLIER = "create it in the same step before, or in an earlier one"
 UNKNOWN_FIELD = re.compile(r'unknown field "([^"]+)"')
 STEPS = re.compile(r"[^.\[\]]+")
+PLAIN_NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+"""Names that every kind admits."""
 
 
 def object_faults(
@@ -60,7 +67,7 @@ def object_faults(
 
     If the spec is not the ``whole`` one, what objects refer to may be in the rest.
     """
-    check = ObjectCheck(Cluster(controllers=controllers), is_whole=is_whole)
+    check = ObjectCheck(ClusterWorld(controllers=controllers), is_whole=is_whole)
     for operations in spec.by_step.values():
         for operation in operations:
             for fault in check.faults(operation):
@@ -70,10 +77,14 @@ def object_faults(
 class ObjectCheck:
     """A world in which the operations of a scenario are tried without effect."""
 
-    def __init__(self, cluster: Cluster, *, is_whole: bool = True) -> None:
+    def __init__(self, cluster: World, *, is_whole: bool = True) -> None:
         self._cluster = cluster
         self._is_whole = is_whole
         self._client = cluster.client(ENGINE)
+        self._alike: set[int] = set()
+        """What objects have in common that were found right, by identity."""
+        self._made: dict[str, set[tuple[str, str]]] = {}
+        """Namespaces and names of what operations create, by kind."""
 
     def faults(self, operation: Operation) -> Iterator[Fault]:
         if operation.kind is OperationKind.CREATE:
@@ -83,32 +94,66 @@ class ObjectCheck:
             yield from self._kind_faults(types["apiVersion"], types["kind"], "typeMeta")
 
     def _create_faults(self, operation: Operation) -> Iterator[Fault]:
-        counted = "count" in operation.body
-        if not counted:
-            for number, obj in enumerate(operation.objects or (operation.body["object"],)):
-                for fault in self._object_faults(operation, obj):
-                    yield _in_file(fault, operation, number) if operation.objects else fault
+        if "count" in operation.body:
+            yield from self._counted_faults(operation)
             return
-        template = Template(operation.body["object"])
-        obj = template.instance(0)
-        yield from self._object_faults(operation, obj)
+        alike = operation.alike or (None,)
+        for number, obj in enumerate(operation.objects or (operation.body["object"],)):
+            likeness = alike[number] if number < len(alike) else None
+            if likeness is None or id(likeness) not in self._alike or is_badly_named(obj):
+                faults = list(self._object_faults(operation, obj))
+                yield from (
+                    _in_file(fault, operation, number) if operation.objects else fault
+                    for fault in faults
+                )
+                if likeness is not None and not faults:
+                    self._alike.add(id(likeness))
+            self._note(operation, obj)
+
+    def _counted_faults(self, operation: Operation) -> Iterator[Fault]:
+        template = IndexedTemplate(operation.body["object"])
+        obj, last = template.instance(0), template.instance(operation.instances - 1)
+        faults = list(self._object_faults(operation, obj))
+        if not faults and last != obj and _metadata(last) != _metadata(obj):
+            # The last one has the longest name.
+            faults = list(self._object_faults(operation, last))
+        yield from faults
         if operation.instances > 1 and template.instance(1) == obj and "name" in _metadata(obj):
             message = "count makes several objects of the same name: put $(INDEX) into it"
             yield Fault(("object", "metadata", "name"), message)
+        self._note(operation, obj)
+        places = self._made.get(str(obj["kind"]), set())
+        namespace = str(_metadata(obj).get("namespace") or "default")
+        if self._is_whole and template.name_of(0):
+            places.update((namespace, template.name_of(n)) for n in range(operation.instances))
+
+    def _note(self, operation: Operation, obj: JsonObject) -> None:
+        """Remember what there is from now on."""
+        name = _metadata(obj).get("name")
+        if isinstance(name, str) and not part_of(operation.subresource, obj):
+            namespace = _metadata(obj).get("namespace")
+            places = self._made.setdefault(str(obj["kind"]), set())
+            places.add((str(namespace or "default"), name))
 
     def _object_faults(self, operation: Operation, obj: JsonObject) -> Iterator[Fault]:
-        if part_of("", obj) or (operation.subresource == SCALE.name and is_scale(obj)):
-            return  # Whether a Binding, an Eviction or a Scale is accepted depends on its object.
+        part = part_of(operation.subresource, obj)
+        if part_of("", obj) or (part == SCALE.name and is_scale(obj)):
+            # Whether a Binding, an Eviction or a Scale is accepted depends on its object.
+            yield from self._absent(obj, POD.kind if part != SCALE.name else "")
+            return
         unknown = list(self._kind_faults(obj["apiVersion"], obj["kind"], "object"))
         yield from unknown
-        if unknown or operation.subresource:
+        if unknown:
+            return
+        if part:
+            yield from self._part_faults(part, obj)
             return
         options = write_options(operation.body.get("createOptions"))
         is_dry = obj["kind"] not in MADE
         try:
             self._client.create(obj, options=structs.replace(options, dry_run=is_dry))
         except (BadRequestError, InvalidError) as error:
-            yield from (fault.under("object") for fault in told(error))
+            yield from (fault.under("object") for fault in self._told(error, obj))
         except NotFoundError as error:
             yield from self._missing(error, "metadata", "namespace")
             namespace = _metadata(obj).get("namespace")
@@ -120,6 +165,39 @@ class ObjectCheck:
                     yield from self._missing(error, "spec", field)
         except ApiError:
             pass  # It depends on the world: the run will show.
+
+    def _told(self, error: ApiError, obj: JsonObject) -> Iterator[Fault]:
+        """Each fault with its place; values of a wrong type have one, though nobody names it."""
+        gvk = self._cluster.scheme.of_kind(obj["apiVersion"], obj["kind"]).gvk
+        wrong = [] if error.causes else list(wrong_values(obj, gvk))
+        for path, value, complaint in wrong:
+            yield Fault(path, f"{spelled(path)} is {shown(value)}: {complaint}")
+        if not wrong:
+            yield from told(error, gvk)
+
+    def _part_faults(self, part: str, obj: JsonObject) -> Iterator[Fault]:
+        """A part of an object can be written if its kind has such a part, and it is there."""
+        found = self._cluster.scheme.of_kind(obj["apiVersion"], obj["kind"])
+        if part not in found.subresources:
+            yield Fault(("object", "kind"), f"a {obj['kind']} has no subresource {part}")
+            return
+        yield from self._absent(obj, str(obj["kind"]))
+
+    def _absent(self, obj: JsonObject, kind: str) -> Iterator[Fault]:
+        """Nobody makes the object: no operation, and no controller of what operations make.
+
+        What a controller makes is called like its owner, and something behind that.
+        """
+        name, namespace = _metadata(obj).get("name"), _metadata(obj).get("namespace") or "default"
+        if not self._is_whole or not isinstance(name, str):
+            return
+        places = self._made.get(kind, set()) if kind else set().union(*self._made.values())
+        if (str(namespace), name) in places or any(each == name for _, each in places):
+            return
+        owners = (each for made in self._made.values() for _, each in made)
+        if not any(name.startswith(owner) for owner in owners):
+            what = f'{kind or "object"} "{name}"'
+            yield Fault(("object", "metadata", "name"), f"nothing creates the {what}: {EARLIER}")
 
     def _missing(self, error: ApiError, *place: Step) -> Iterator[Fault]:
         if self._is_whole:
@@ -141,15 +219,22 @@ class ObjectCheck:
         return True
 
 
-def told(error: ApiError) -> Iterator[Fault]:
-    """The faults that an answer of the API tells of, each with its place in the object."""
+def told(error: ApiError, gvk: GroupVersionKind | None = None) -> Iterator[Fault]:
+    """The faults that an answer of the API tells of, each with its place in the object.
+
+    With the kind of the object, a field that it does not have comes with one that is meant.
+    """
     if error.causes:
         for cause in error.causes:
             yield Fault(steps_of(cause.field), f"{cause.field}: {cause.message}")
         return
     unknown = UNKNOWN_FIELD.findall(error.message)
     for field in unknown:
-        yield Fault(steps_of(field), f'unknown field "{field}"', of_name=True)
+        path = steps_of(field)
+        known = [] if gvk is None else known_fields(gvk, path)
+        meant = get_close_matches(str(path[-1]), known, 1)
+        hint = f": did you mean {meant[0]}?" if meant else ""
+        yield Fault(path, f'unknown field "{field}"{hint}', of_name=True)
     if not unknown:
         yield Fault((), error.message)
 
@@ -157,6 +242,12 @@ def told(error: ApiError) -> Iterator[Fault]:
 def steps_of(field: str) -> tuple[Step, ...]:
     """The way that the API's name of a field describes: ``spec.containers[0].name``."""
     return tuple(int(step) if step.isdecimal() else step for step in STEPS.findall(field))
+
+
+def is_badly_named(obj: JsonObject) -> bool:
+    """Whether the name needs a look of its own, though its object is like others."""
+    name = _metadata(obj).get("name")
+    return not isinstance(name, str) or not PLAIN_NAME.fullmatch(name)
 
 
 def _metadata(obj: JsonObject) -> JsonObject:

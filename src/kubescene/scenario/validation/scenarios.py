@@ -131,7 +131,7 @@ def _spec_faults(
             start = parse_simulation(spec.get("simulation")).start or start
         except ScenarioError:
             for error in simulation_faults(spec["simulation"]):
-                yield Fault(error.path or ("spec", "simulation"), error.message)
+                yield Fault(error.path or ("spec", "simulation"), error.message, where=error.where)
     if not any(path[:2] == ("spec", "controllers") for path in malformed):
         yield from controller_faults(spec)
     sound = []

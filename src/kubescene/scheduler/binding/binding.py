@@ -15,8 +15,8 @@ from enum import IntEnum
 from typing import Any, NamedTuple, TypeAlias
 
 from kubescene.clock import MINUTE, Scheduled
-from kubescene.clock.durations import go_duration
 from kubescene.control.timers import Timers
+from kubescene.durations import go_duration
 from kubescene.errors import PluginError
 from kubescene.scheduler.binding.waiting_pods import Waiting, WaitingRoom
 from kubescene.scheduler.cycle.consultations import (

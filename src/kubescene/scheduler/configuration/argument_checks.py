@@ -8,7 +8,7 @@ from kubescene.api.validation.field_errors import ErrorList
 from kubescene.api.validation.field_paths import Path
 from kubescene.api.validation.names import label_key
 from kubescene.clock import SECOND
-from kubescene.clock.durations import parse_signed_duration
+from kubescene.durations import parse_signed_duration
 from kubescene.scheduler.configuration.field_faults import Faults
 from kubescene.types import JsonObject
 

@@ -6,7 +6,7 @@ from typing import Any
 from kubescene.api.validation.field_paths import Path
 from kubescene.api.validation.names import label_key
 from kubescene.api.validation.resources import is_extended
-from kubescene.clock.durations import parse_signed_duration
+from kubescene.durations import parse_signed_duration
 from kubescene.scheduler.configuration.argument_checks import check_arguments
 from kubescene.scheduler.configuration.field_faults import Faults
 from kubescene.scheduler.configuration.schema import API_VERSION, MULTI_POINT, PLUGIN_SETS

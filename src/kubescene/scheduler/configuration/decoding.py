@@ -9,7 +9,7 @@ from base64 import b64decode
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from kubescene.clock.durations import go_duration, parse_duration
+from kubescene.durations import go_duration, parse_duration
 from kubescene.errors import SchedulerConfigurationError
 from kubescene.scheduler.configuration.schema import Fields, ListOf, MapOf, Scalar, Shape
 from kubescene.types import JsonObject

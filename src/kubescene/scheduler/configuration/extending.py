@@ -4,7 +4,7 @@ from base64 import b64decode
 from collections.abc import Sequence
 
 from kubescene.clock import SECOND
-from kubescene.clock.durations import parse_signed_duration
+from kubescene.durations import parse_signed_duration
 from kubescene.errors import SchedulerConfigurationError
 from kubescene.scheduler.extenders.extenders import (
     Extender,

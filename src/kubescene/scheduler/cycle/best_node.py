@@ -37,6 +37,11 @@ def ranked(totals: Totals) -> Totals:
     return totals << _KEY_BITS
 
 
+def unranked(totals: Scores) -> Scores:
+    """The totals that were `ranked`; a copy."""
+    return totals >> _KEY_BITS
+
+
 def pick_ranked(totals: Scores) -> int:
     """The same for those who keep their totals `ranked`."""
     return int((totals - pre_order(totals.size)[: totals.size]).argmax())

@@ -7,7 +7,6 @@ PreScore and Score choose. Extenders have their say in between (`extender_rounds
 """
 
 from collections.abc import Callable, Hashable
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,15 +15,14 @@ from kubescene.scheduler.cycle.decisions import UNSCHEDULABLE, Decision
 from kubescene.scheduler.cycle.explanations import Diagnosis, explain_attempt
 from kubescene.scheduler.cycle.extender_rounds import FilterRound, ScoreRound
 from kubescene.scheduler.cycle.post_filter import PostFilterRun
+from kubescene.scheduler.cycle.profile_cycles import ProfileCycles
 from kubescene.scheduler.cycle.scoring import Scored, ScoringError
 from kubescene.scheduler.cycle.search import Found, NominatedFiltering, nodes_to_find, search
 from kubescene.scheduler.cycle.verdicts import Filtering
 from kubescene.scheduler.framework.cycle_state import CycleState
 from kubescene.scheduler.framework.explain import Explain
+from kubescene.scheduler.framework.interfaces import Rows
 from kubescene.scheduler.state.pods import PodInfo
-
-if TYPE_CHECKING:
-    from kubescene.scheduler.cycle.cycle import Cycle
 
 NO_NODES = "no nodes available to schedule pods"  # C-1
 
@@ -60,7 +58,7 @@ class Deciding:
     )
 
     def __init__(
-        self, cycle: "Cycle", pod: PodInfo, explain: Explain | None, number: int | None = None
+        self, cycle: ProfileCycles, pod: PodInfo, explain: Explain | None, number: int | None = None
     ) -> None:
         self.decision = Decision(CycleState())
         self._cycle = cycle
@@ -113,7 +111,7 @@ class Deciding:
             self._give_up()
             return
         self._extenders = cycle.extenders.interested(pod)
-        self._filtering = cycle.filters.begin(decision.state, pod)
+        self._filtering = cycle.filter(decision.state, pod)
         self._judge = NominatedFiltering(self._filtering, cycle.nodes, cycle.nominations, pod)
         self._try_nominated_node()
 
@@ -240,11 +238,8 @@ class Deciding:
         if fault := self._cycle.pre_score(decision.state, self._pod, rows):
             decision.fail(fault)
             return
-        scores = self._cycle.bare_scores() if self._bare else self._cycle.scores
         try:
-            self._scored = scores.score(
-                decision.state, self._pod, rows, self._found.window, explain=self._explains()
-            )
+            self._scored = self._rate(decision.state, rows)
         except ScoringError as error:
             decision.fail(str(error))
             return
@@ -252,6 +247,12 @@ class Deciding:
             self._ask_raters()
         else:
             self._choose(pick(self._scored.totals), self._scored)
+
+    def _rate(self, state: CycleState, rows: Rows) -> Scored:
+        cycle, explain = self._cycle, self._explains()
+        if self._bare:
+            return cycle.bare_scores().score(state, self._pod, rows, explain=explain)
+        return cycle.score(state, self._pod, self._found, explain=explain)
 
     def _ask_raters(self) -> None:
         """Extenders may rate the nodes on top of the plugins."""

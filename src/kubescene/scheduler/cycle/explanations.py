@@ -7,7 +7,7 @@ PostFilter plugin or an explanation needs them in words.
 from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +15,7 @@ from numpy.typing import NDArray
 from kubescene.instruments.attempts import Explanation, FilterGroup
 from kubescene.instruments.score_columns import ScoreColumn
 from kubescene.instruments.stretches import Stretches
-from kubescene.scheduler.cycle.scoring import Scored
 from kubescene.scheduler.cycle.search import Found
-from kubescene.scheduler.cycle.summed_scores import Told
 from kubescene.scheduler.cycle.verdicts import Filtering
 from kubescene.scheduler.extenders.extenders import EXTENDER
 from kubescene.scheduler.framework.interfaces import Codes, Rows
@@ -288,15 +286,26 @@ def _filter_group(status: Status, rows: Rows) -> FilterGroup:
     return FilterGroup(status.plugin, int(status.code), status.reasons, ascending)
 
 
-def _columns(scored: Scored | Told) -> Sequence[ScoreColumn]:
-    return scored.columns if isinstance(scored, Told) else tuple(scored.columns)
+class Rated(Protocol):
+    """What is told of the scores of an attempt, see `Scored`."""
+
+    @property
+    def totals(self) -> Any: ...
+
+    @property
+    def columns(self) -> Sequence[ScoreColumn]: ...
+
+
+def _columns(scored: Rated) -> Sequence[ScoreColumn]:
+    columns = scored.columns
+    return tuple(columns) if isinstance(columns, list) else columns
 
 
 def explain_choice(
     nodes: Sequence[str],
     found: Found,
     filtering: Filtering,
-    scored: Scored | Told | None,
+    scored: Rated | None,
     best: int,
 ) -> Explanation:
     """The same as `explain_attempt` for a search among all nodes; the best of those found it is."""
@@ -369,7 +378,7 @@ def explain_attempt(
     nodes: Sequence[str],
     diagnosis: Diagnosis,
     found: Found | None = None,
-    scored: Scored | Told | None = None,
+    scored: Rated | None = None,
     chosen: int | None = None,
 ) -> Explanation:
     """All that is known about an attempt, per node and plugin."""

@@ -5,7 +5,7 @@ yet to ask, so that a world can be copied while one of them thinks.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from kubescene.instruments.score_columns import ScoreColumn
 from kubescene.scheduler.cycle.consultations import consultation
 from kubescene.scheduler.cycle.decisions import Decision
 from kubescene.scheduler.cycle.explanations import Diagnosis
+from kubescene.scheduler.cycle.profile_cycles import ProfileCycles
 from kubescene.scheduler.cycle.scoring import Scored
 from kubescene.scheduler.cycle.search import Found
 from kubescene.scheduler.extenders.extenders import (
@@ -29,9 +30,6 @@ from kubescene.scheduler.framework.interfaces import MAX_NODE_SCORE
 from kubescene.scheduler.framework.status import Status
 from kubescene.scheduler.state.pods import PodInfo
 
-if TYPE_CHECKING:
-    from kubescene.scheduler.cycle.cycle import Cycle
-
 
 class ExtenderRound:
     """One question to several extenders, about the nodes that are left. Two kinds are below."""
@@ -40,7 +38,7 @@ class ExtenderRound:
 
     def __init__(
         self,
-        cycle: "Cycle",
+        cycle: ProfileCycles,
         pod: PodInfo,
         decision: Decision,
         extenders: Sequence[Extender],
@@ -137,7 +135,7 @@ class ScoreRound(ExtenderRound):
 
     def __init__(
         self,
-        cycle: "Cycle",
+        cycle: ProfileCycles,
         pod: PodInfo,
         decision: Decision,
         extenders: Sequence[Extender],

@@ -8,8 +8,13 @@ from collections.abc import Hashable
 from typing import NamedTuple, Protocol
 
 from kubescene.scheduler.cycle.decisions import Decision
+from kubescene.scheduler.cycle.scoring import Scored
+from kubescene.scheduler.cycle.verdicts import Filtering
+from kubescene.scheduler.framework.cycle_state import CycleState
 from kubescene.scheduler.framework.explain import Explain
+from kubescene.scheduler.framework.interfaces import Rows
 from kubescene.scheduler.state.pods import PodInfo
+from kubescene.scheduler.state.row_types import Window
 
 
 class NextDecision(NamedTuple):
@@ -24,15 +29,28 @@ class NextDecision(NamedTuple):
 class FastPath(Protocol):
     """Who may know the outcome of a cycle without it."""
 
-    keeps_rows: bool
-    """Whether what plugins said of a node is kept until the node changes."""
-
     def decide(self, pod: PodInfo, explain: Explain | None) -> Decision | None:
         """The node that a cycle would find for a pod; the search goes on as after a cycle."""
         ...
 
     def decide_next(self, pod: PodInfo) -> Decision | NextDecision | None:
         """The same for a pod like the last that was decided about, if only nodes have changed."""
+        ...
+
+    def filtering(self, state: CycleState, pod: PodInfo) -> Filtering | None:
+        """Filter of a whole cycle that knows some verdicts; the PreFilters have run."""
+        ...
+
+    def score(
+        self,
+        state: CycleState,
+        pod: PodInfo,
+        rows: Rows,
+        window: Window | None,
+        *,
+        explain: bool,
+    ) -> Scored | None:
+        """What `ScoreChain.score` finds; ``window`` is said if the rows are one."""
         ...
 
     def failure(self, pod: PodInfo, stamp: Hashable) -> Decision | None:
@@ -47,12 +65,24 @@ class FastPath(Protocol):
 class StepByStep:
     """Nobody knows anything: every decision takes a whole cycle."""
 
-    keeps_rows = False
-
     def decide(self, pod: PodInfo, explain: Explain | None) -> Decision | None:
         return None
 
     def decide_next(self, pod: PodInfo) -> Decision | NextDecision | None:
+        return None
+
+    def filtering(self, state: CycleState, pod: PodInfo) -> Filtering | None:
+        return None
+
+    def score(
+        self,
+        state: CycleState,
+        pod: PodInfo,
+        rows: Rows,
+        window: Window | None,
+        *,
+        explain: bool,
+    ) -> Scored | None:
         return None
 
     def failure(self, pod: PodInfo, stamp: Hashable) -> Decision | None:

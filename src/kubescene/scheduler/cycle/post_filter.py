@@ -1,18 +1,14 @@
 """PostFilter: plugins that may make room for a pod which fits nowhere, and say for whom."""
 
-from typing import TYPE_CHECKING
-
 from kubescene.errors import ConfigurationError
 from kubescene.scheduler.cycle.decisions import Decision
 from kubescene.scheduler.cycle.explanations import Diagnosis
 from kubescene.scheduler.cycle.extender_rounds import note
+from kubescene.scheduler.cycle.profile_cycles import ProfileCycles
 from kubescene.scheduler.extenders.extenders import ExtenderCall, PendingCall
 from kubescene.scheduler.framework.interfaces import PostFilterResult
 from kubescene.scheduler.framework.status import Code
 from kubescene.scheduler.state.pods import PodInfo
-
-if TYPE_CHECKING:
-    from kubescene.scheduler.cycle.cycle import Cycle
 
 
 class PostFilterRun:
@@ -23,7 +19,7 @@ class PostFilterRun:
 
     def __init__(
         self,
-        cycle: "Cycle",
+        cycle: ProfileCycles,
         pod: PodInfo,
         decision: Decision,
         diagnosis: Diagnosis,

@@ -19,7 +19,7 @@ from kubescene.scheduler.state.nodes import NodeTable
 from kubescene.scheduler.state.nominated_amounts import ShiftedNodes
 from kubescene.scheduler.state.nominations import Nominations
 from kubescene.scheduler.state.pods import PodInfo
-from kubescene.scheduler.state.row_results import Window
+from kubescene.scheduler.state.row_types import Window
 
 MIN_FEASIBLE_NODES = 100
 MIN_PERCENTAGE = 5

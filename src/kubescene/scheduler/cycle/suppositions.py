@@ -26,9 +26,10 @@ from kubescene.scheduler.framework.status import SUCCESS, Status
 from kubescene.scheduler.state.deltas import DeltaReader
 from kubescene.scheduler.state.host_ports import HostPort
 from kubescene.scheduler.state.node_info import NodeInfo
-from kubescene.scheduler.state.nodes import Column, NodeTable
+from kubescene.scheduler.state.nodes import NodeTable
 from kubescene.scheduler.state.nominations import Nominations
 from kubescene.scheduler.state.pods import PodInfo
+from kubescene.scheduler.state.row_types import Column
 from kubescene.types import ReadOnlyObject
 
 

@@ -10,16 +10,17 @@ from collections.abc import Hashable, Mapping
 from kubescene.errors import KubesceneError
 from kubescene.scheduler.cycle.suppositions import Supposition
 from kubescene.scheduler.cycle.verdicts import Filtering
-from kubescene.scheduler.framework.guarded_calls import failed
+from kubescene.scheduler.framework.guarded_calls import check_answer, failed
 from kubescene.scheduler.framework.interfaces import Codes, Rows, Trial
 from kubescene.scheduler.framework.profile import ExtensionPoint
 from kubescene.scheduler.framework.runtime import FilterExtension
 from kubescene.scheduler.framework.status import SUCCESS, Status
 from kubescene.scheduler.state.node_info import NodeInfo
-from kubescene.scheduler.state.nodes import Column, NodeTable
+from kubescene.scheduler.state.nodes import NodeTable
 from kubescene.scheduler.state.nominated_amounts import ShiftedNodes
 from kubescene.scheduler.state.nominations import Nominations
 from kubescene.scheduler.state.pods import PodInfo
+from kubescene.scheduler.state.row_types import Column
 
 
 class TryingOut:
@@ -133,11 +134,13 @@ class AmountsTrial:
         return SUCCESS
 
     def _ask(self, extension: FilterExtension, info: NodeInfo) -> Status:
-        ask = extension.inner or extension.one
-        assert ask is not None
+        assert extension.inner is not None
         try:
-            return ask(self._filtering.state, self._pod, info)
+            status = extension.inner(self._filtering.state, self._pod, info)
         except KubesceneError:
             raise
         except Exception as error:
             raise failed(error, extension.name, ExtensionPoint.FILTER) from error
+        if status is not SUCCESS:
+            check_answer(status, extension.name, "filter", ExtensionPoint.FILTER)
+        return status

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from kubescene.api.quantity import Format, Quantity, from_value, parse
+from kubescene.api.quantity import Quantity, QuantityFormat, from_value, parse
 from kubescene.scheduler.devices.slices import Capacity, Device
 from kubescene.types import ReadOnlyObject
 
@@ -51,7 +51,7 @@ def _within(asked: Quantity, bounds: ReadOnlyObject) -> Quantity:
         return asked
     step, start = parse(bounds["step"]).value(), least.value()
     steps = -(-(asked.value() - start) // step)
-    return from_value(start + step * steps, Format.BINARY_SI)
+    return from_value(start + step * steps, QuantityFormat.BINARY_SI)
 
 
 def _violates(amount: Quantity, policy: ReadOnlyObject | None) -> bool:

@@ -17,7 +17,8 @@ from kubescene.scheduler.devices.inventory import Inventory
 from kubescene.scheduler.devices.named_claims import RESOURCE_CLAIM
 from kubescene.scheduler.devices.slices import DeviceId, PoolId
 from kubescene.scheduler.framework.interfaces import Handle
-from kubescene.scheduler.state.nodes import Column, NodeTable
+from kubescene.scheduler.state.nodes import NodeTable
+from kubescene.scheduler.state.row_types import Column
 from kubescene.types import ReadOnlyObject
 
 RESOURCE_SLICE = GroupVersionKind("resource.k8s.io", "v1", "ResourceSlice")

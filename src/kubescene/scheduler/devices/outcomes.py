@@ -18,7 +18,8 @@ from kubescene.scheduler.devices.pools import Pool
 from kubescene.scheduler.devices.requests import ClaimSpec
 from kubescene.scheduler.framework.interfaces import Codes, Rows
 from kubescene.scheduler.state.node_info import NodeInfo
-from kubescene.scheduler.state.nodes import Column, NodeTable
+from kubescene.scheduler.state.nodes import NodeTable
+from kubescene.scheduler.state.row_types import Column
 
 TABLES_KEPT = 128
 

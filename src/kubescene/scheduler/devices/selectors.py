@@ -1,37 +1,14 @@
 """CEL selectors of devices. An expression is compiled once, and held against a device once."""
 
-from functools import lru_cache
 from typing import Any
 
-from kubescene.cel import (
-    ANY,
-    BOOL,
-    QUANTITY,
-    STRING,
-    CompileError,
-    EvaluationError,
-    Program,
-    compile_expression,
-    map_of,
-    object_of,
-)
+from kubescene.cel import EvaluationError
+from kubescene.cel.device_selectors import compiled
 from kubescene.cel.kubernetes import parse_semver
 from kubescene.cel.nodes import DefaultMap
 from kubescene.cel.values import type_name
 from kubescene.scheduler.devices.slices import Device
 from kubescene.types import ReadOnlyObject
-
-COMPILED_KEPT = 1024
-
-DEVICE = object_of(
-    "kubernetes.DRADevice",
-    {
-        "driver": STRING,
-        "allowMultipleAllocations": BOOL,
-        "attributes": map_of(STRING, map_of(STRING, ANY)),
-        "capacity": map_of(STRING, map_of(STRING, QUANTITY)),
-    },
-)
 
 
 class SelectorError(Exception):
@@ -62,18 +39,6 @@ def _answer(expression: str, device: Device) -> bool | str:
     kind = type_name(found)
     text = f"unsupported native conversion from {kind} to 'bool'"
     return f"CEL runtime error: CEL result of type {kind} could not be converted to bool: {text}"
-
-
-@lru_cache(maxsize=COMPILED_KEPT)
-def compiled(expression: str) -> Program | str:
-    """The program of a selector, or why it is none."""
-    try:
-        program = compile_expression(expression, {"device": DEVICE})
-    except CompileError as error:
-        return f"compilation failed: {error}"
-    if program.result == BOOL or program.result.is_open:
-        return program
-    return f"must evaluate to bool or the unknown type, not {program.result}"
 
 
 def _as_value(device: Device) -> dict[str, Any]:

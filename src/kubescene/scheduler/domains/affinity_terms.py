@@ -85,6 +85,18 @@ def pod_affinity(signature: PodSignature) -> PodAffinity:
     return signature.compiled(_compile)
 
 
+def names_others(signature: PodSignature) -> bool:
+    """Whether pods speak of other pods at all, if only with an empty list."""
+    affinity = signature.pod_class.spec.get("affinity") or {}
+    return any(affinity.get(each) is not None for each in ("podAffinity", "podAntiAffinity"))
+
+
+def repels_others(signature: PodSignature) -> bool:
+    """Whether pods have required anti-affinity."""
+    anti = (signature.pod_class.spec.get("affinity") or {}).get("podAntiAffinity") or {}
+    return bool(anti.get(REQUIRED))
+
+
 def read_terms(
     namespace: str, written: Sequence[Mapping[str, Any]] | None
 ) -> tuple[AffinityTerm, ...]:

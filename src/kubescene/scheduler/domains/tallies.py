@@ -5,7 +5,8 @@ every array by domain stands for nodes without the label, so that ``ids`` of a c
 they are; it counts nothing.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from copy import copy
 from itertools import count
 from typing import Protocol
 
@@ -136,6 +137,15 @@ class DomainTally:
         was = self.amounts.item(domain)
         self.amounts[domain] = was + amount
         self._follow_lowest(was, was + amount)
+
+    def without(self, parts: Iterable[tuple[int, int, int]]) -> "DomainTally":
+        """A copy with less on some nodes: rows, each with an amount and a number of matches."""
+        less = copy(self)
+        less.version = less.crossings = next(_SERIAL) << _SERIAL_SHIFT
+        less.amounts, less.by_domain = self.amounts.copy(), self.by_domain.copy()
+        for row, amount, matches in parts:
+            less.add(row, -amount, -matches)
+        return less
 
     def _follow_lowest(self, was: int, now: int) -> None:
         lowest = self._lowest

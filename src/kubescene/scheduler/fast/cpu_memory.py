@@ -1,19 +1,16 @@
 """NodeResourcesFit and NodeResourcesBalancedAllocation by `cpu_memory_columns`: the same answers.
 
-For pods which no plugin looks at for anything but cpu, memory and the node object. What the plugins
-say in ``filter_nodes`` and ``score_nodes`` is said here of many nodes by some thirty operations,
-however many they are, and of one node by plain integers. A plugin that is configured otherwise, or
-is not one of these, has nobody here; then its class is decided about another way.
+What these plugins say in ``filter_nodes`` and ``score_nodes`` is said here of many nodes by some
+thirty operations, however many they are, and of one node by plain integers; for classes of pods
+that ask for nothing else, and as long as all nodes have cpu and memory (`CpuMemoryColumns`). A
+plugin that is configured otherwise, or is not one of these, has nobody here and is asked itself.
 """
 
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kubescene.api.resource_requests import CPU, MEMORY, PODS
-from kubescene.scheduler.cycle.class_scores import ScoreSplit
-from kubescene.scheduler.cycle.verdicts import FilterSplit, placed
 from kubescene.scheduler.fast.cpu_memory_columns import (
     FULL,
     HALF,
@@ -27,7 +24,7 @@ from kubescene.scheduler.fast.cpu_memory_columns import (
     requested_by,
 )
 from kubescene.scheduler.framework.interfaces import MAX_NODE_SCORE, Codes
-from kubescene.scheduler.framework.runtime import FilterExtension, Framework, ScoreExtension
+from kubescene.scheduler.framework.runtime import FilterExtension
 from kubescene.scheduler.plugins.node_resources_balanced_allocation import (
     EVEN,
     NodeResourcesBalancedAllocation,
@@ -180,81 +177,22 @@ class BalanceScore:
         return EVEN + (EVEN + after - before) // 2
 
 
-class Judge(NamedTuple):
-    extension: FilterExtension
-    by: FilterByPairs
-
-
-class Rater(NamedTuple):
-    extension: ScoreExtension
-    by: ScoreByPairs
-
-
-class CpuMemoryPlugins:
-    """The plugins that run for some pods, as far as cpu and memory are all that they look at."""
-
-    __slots__ = ("_complete", "judges", "raters")
-
-    def __init__(self, framework: Framework, filters: FilterSplit, scores: ScoreSplit) -> None:
-        plugins, plain = framework.plugins, scores.plain
-        judging = [_filter_of(plugins[each.name], each) for each in filters.by_pods]
-        rating = [_score_of(plugins[each.name]) for each in plain]
-        self.judges = tuple(
-            Judge(each, by) for each, by in zip(filters.by_pods, judging, strict=True) if by
-        )
-        self.raters = tuple(Rater(each, by) for each, by in zip(plain, rating, strict=True) if by)
-        rated = len(self.raters) + len(scores.blind) == len(scores.kept)
-        self._complete = (
-            len(self.judges) == len(judging) and rated and scores.is_small and not scores.others
-        )
-
-    def serve(self, pod_class: PodClass) -> bool:
-        """Whether verdicts and scores of a class can be told from the columns.
-
-        Those who look at the node object alone are known (`spec_verdicts`), if they give no node a
-        score.
-        """
-        return (
-            self._complete
-            and all(each.by.serves(pod_class) for each in self.judges)
-            and all(each.by.serves(pod_class) for each in self.raters)
-        )
-
-    def judged(self, pod_class: PodClass, pairs: Pairs, known: Codes | None) -> Codes | None:
-        """One verdict per row, or None if all pass; ``known`` are those on the node objects."""
-        verdicts: Codes | None = None
-        for extension, by in reversed(self.judges):
-            codes = by.judge(pod_class, pairs)
-            if codes is None:
-                continue
-            refused = codes.nonzero()[0]
-            if verdicts is None:
-                verdicts = np.zeros(codes.size, dtype=np.int64)
-            verdicts[refused] = placed(extension, codes.take(refused))
-        if known is None or verdicts is None:
-            return verdicts if known is None else known
-        return np.where(known == 0, verdicts, known)
-
-    def rated(self, pod_class: PodClass, pairs: Pairs, plain: NDArray[np.int8] | None) -> Floats:
-        """The totals, but for what is the same for all rows; ``plain`` takes a line per plugin."""
-        total: Floats | None = None
-        for line, (extension, by) in enumerate(self.raters):
-            found = by.rate(pod_class, pairs)
-            if plain is not None:
-                plain[line] = found
-            if extension.weight != 1:
-                found *= extension.weight
-            total = found if total is None else np.add(total, found, out=total)
-        return np.zeros(pairs.balance.size) if total is None else total
-
-
-def _filter_of(plugin: Any, extension: FilterExtension) -> FilterByPairs | None:
+def filter_by_pairs(
+    plugin: Any, extension: FilterExtension, pod_class: PodClass
+) -> FilterByPairs | None:
+    """Who judges pods of a class in the place of a plugin, if anybody."""
     # Without its own form for one node somebody else stands in for it (`unprepared`).
-    is_fit = type(plugin) is NodeResourcesFit and extension.one is not None
-    return FitFilter(plugin) if is_fit else None
+    if type(plugin) is not NodeResourcesFit or extension.one is None:
+        return None
+    by = FitFilter(plugin)
+    return by if by.serves(pod_class) else None
 
 
-def _score_of(plugin: Any) -> ScoreByPairs | None:
+def score_by_pairs(plugin: Any, pod_class: PodClass) -> ScoreByPairs | None:
+    """Who rates nodes for pods of a class, likewise."""
+    by: ScoreByPairs | None = None
     if type(plugin) is NodeResourcesFit:
-        return LeastAllocatedScore(plugin)
-    return BalanceScore(plugin) if type(plugin) is NodeResourcesBalancedAllocation else None
+        by = LeastAllocatedScore(plugin)
+    elif type(plugin) is NodeResourcesBalancedAllocation:
+        by = BalanceScore(plugin)
+    return by if by is not None and by.serves(pod_class) else None

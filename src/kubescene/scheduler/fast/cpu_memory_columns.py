@@ -19,10 +19,10 @@ from kubescene.api.resource_requests import CPU, MEMORY, PODS
 from kubescene.scheduler.framework.interfaces import MAX_NODE_SCORE, Rows
 from kubescene.scheduler.plugins.node_resources_balanced_allocation import balance_of
 from kubescene.scheduler.state.node_info import NodeInfo
-from kubescene.scheduler.state.nodes import Column, NodeTable
+from kubescene.scheduler.state.nodes import NodeTable
 from kubescene.scheduler.state.pod_kinds import PodClass
 from kubescene.scheduler.state.row_policy import POLICY
-from kubescene.scheduler.state.row_results import Window
+from kubescene.scheduler.state.row_types import Column, Window
 
 Floats = NDArray[np.float64]
 
@@ -48,19 +48,6 @@ class Pairs(NamedTuple):
     unused: Floats
     balance: Floats
     full: NDArray[np.bool_] | None
-
-    def first(self, count: int) -> "Pairs":
-        """Those of the first rows."""
-        if count == self.balance.size:
-            return self
-        offered, requested, unused, balance, full = self
-        return Pairs(
-            offered[:, :count],
-            requested[:, :count],
-            unused[:, :count],
-            balance[:count],
-            full if full is None else full[:count],
-        )
 
 
 def requested_by(pod_class: PodClass) -> Floats:
@@ -102,12 +89,6 @@ class CpuMemoryColumns:
         """Whether it may be used, now: every node has cpu and memory, and none too much."""
         self._sync()
         return not self._odd
-
-    def all(self) -> Pairs:
-        """All rows, to be read at once."""
-        offered, requested, unused = self._amounts
-        full = self._full if self._full_rows else None
-        return Pairs(offered, requested, unused, self._balance, full)
 
     def of(self, rows: Rows, window: Window | None = None) -> Pairs:
         """Some rows, likewise; ``window`` is said if they are one."""

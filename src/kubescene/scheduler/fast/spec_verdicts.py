@@ -10,9 +10,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from kubescene.scheduler.cycle.verdicts import packed
+from kubescene.scheduler.cycle.verdicts import judge_rows
 from kubescene.scheduler.framework.cycle_state import CycleState
-from kubescene.scheduler.framework.interfaces import Codes, Rows
+from kubescene.scheduler.framework.interfaces import Codes
 from kubescene.scheduler.framework.runtime import FilterExtension, Framework, ScoreExtension
 from kubescene.scheduler.framework.signing import encoded
 from kubescene.scheduler.state.nodes import NodeTable
@@ -29,33 +29,29 @@ class SpecVerdicts:
     ``rates`` says whether one of the ``raters`` gives a node another score than 0.
     """
 
-    __slots__ = ("_extensions", "_layout", "_newest", "_raters", "codes", "rates")
+    __slots__ = ("_extensions", "_newest", "_raters", "codes", "errors", "rates")
 
     def __init__(self, extensions: Extensions, raters: Raters = ()) -> None:
         self._extensions = extensions
         self._raters = raters
-        self._layout = self._newest = -1
+        self._newest = -1
         self.codes: Codes | None = None
+        self.errors = False
+        """Whether some verdict stands for an error rather than a refusal."""
         self.rates = False
 
     def sync(self, nodes: NodeTable, state: CycleState, pod: PodInfo) -> None:
         """Judge all nodes anew if one of them has changed; any pod that is signed alike will do."""
-        if self._newest == nodes.newest_spec and self._layout == nodes.layout:
+        if self._newest == nodes.newest_spec:
             return
-        self._newest, self._layout = nodes.newest_spec, nodes.layout
         rows = np.arange(len(nodes), dtype=np.intp)
-        codes = self._judge(nodes, state, pod, rows)
+        before, state.filter_errors = state.filter_errors, False
+        codes = judge_rows(state, pod, self._extensions, nodes, rows)
         self.codes = codes if codes.any() else None
+        self.errors = state.filter_errors
+        state.filter_errors |= before
         self.rates = any(each.score_nodes(state, pod, nodes, rows).any() for each in self._raters)
-
-    def _judge(self, nodes: NodeTable, state: CycleState, pod: PodInfo, rows: Rows) -> Codes:
-        verdicts: Codes = np.zeros(rows.size, dtype=np.int64)
-        for extension in reversed(self._extensions):
-            codes = extension.filter_nodes(state, pod, nodes, rows)
-            refused = codes.nonzero()[0]
-            if refused.size:
-                verdicts[refused] = packed(extension, codes[refused])
-        return verdicts
+        self._newest = nodes.newest_spec
 
 
 class SharedVerdicts:

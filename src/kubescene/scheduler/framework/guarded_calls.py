@@ -53,16 +53,6 @@ def guarded_method(plugin: object, name: str, method: str, point: str) -> Any:
     return partial(_checked, call, name, point, *expected)
 
 
-def inner_method(plugin: object, name: str, method: str, point: str) -> Any:
-    """A method for those who ask many nodes or plugins and guard all of that by `failed`.
-
-    Of a plugin that is not ours it is the guarded one, which also checks the answers.
-    """
-    return (
-        getattr(plugin, method) if is_ours(plugin) else guarded_method(plugin, name, method, point)
-    )
-
-
 def is_ours(plugin: object) -> bool:
     """Whether a plugin is built in."""
     return type(plugin).__module__.startswith(_OURS)
@@ -105,12 +95,22 @@ def _checked(
 ) -> Any:
     answer = _guard(call, plugin, point, *arguments)
     if not is_answer(answer):
-        shown = repr(answer)
-        shown = shown if len(shown) <= 80 else f"{shown[:80]}..."
-        raise PluginError(
-            f"answered with {shown}, expected {expected}", plugin=plugin, extension_point=point
-        )
+        raise _no_answer(answer, plugin, point, expected)
     return answer
+
+
+def _no_answer(answer: Any, plugin: str, point: str, expected: str) -> PluginError:
+    shown = repr(answer)
+    shown = shown if len(shown) <= 80 else f"{shown[:80]}..."
+    text = f"answered with {shown}, expected {expected}"
+    return PluginError(text, plugin=plugin, extension_point=point)
+
+
+def check_answer(answer: Any, plugin: str, method: str, point: str) -> None:
+    """For those who call a method as it is and see to `failed` themselves."""
+    is_answer, expected = ANSWERS[method]
+    if not is_answer(answer):
+        raise _no_answer(answer, plugin, point, expected)
 
 
 def _is_status(answer: Any) -> bool:

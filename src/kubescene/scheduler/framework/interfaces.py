@@ -375,7 +375,9 @@ class NormalizePlugin(Plugin, Protocol):
         """Bring the scores of all feasible nodes into 0..100. Returns a new array.
 
         A plugin whose answer depends on nothing but ``scores`` may say so in the class attribute
-        ``normalizes_alone``: then it is not asked again about nodes that all have none.
+        ``normalizes_alone``: then it is not asked again about nodes that all have none. One that
+        writes ``score_nodes`` and looks at the pod and the node object alone, whatever runs there,
+        says ``rates_by_spec``: then it is asked about all of them once, if none has any.
         """
         ...
 

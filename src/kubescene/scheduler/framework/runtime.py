@@ -16,12 +16,7 @@ from kubescene.api.records.changes import Change
 from kubescene.errors import ConfigurationError
 from kubescene.scheduler.framework.adapters import adapt_filter, adapt_score
 from kubescene.scheduler.framework.cycle_state import CycleState
-from kubescene.scheduler.framework.guarded_calls import (
-    guarded,
-    guarded_method,
-    inner_method,
-    is_ours,
-)
+from kubescene.scheduler.framework.guarded_calls import guarded, guarded_method
 from kubescene.scheduler.framework.interfaces import (
     Action,
     ClusterEvent,
@@ -65,9 +60,9 @@ class FilterExtension:
     stamp: Callable[[CycleState, PodInfo], int] | None = None
     sees_pods: SeesPods = SeesPods.EVERYTHING
     inner: Callable[[CycleState, PodInfo, NodeInfo], Status] | None = None
-    """``one`` for those who see to its exceptions themselves."""
-    is_ours: bool = False
-    """Whether it is built in, and so may be asked about more nodes than have to be looked at."""
+    """``one`` as the plugin wrote it, for those who see to exceptions and answers themselves."""
+    is_blind: bool = False
+    """Whether it sees no pods on a node, and takes many nodes at a time."""
 
     @property
     def per_node(self) -> bool:
@@ -108,11 +103,9 @@ class ScoreExtension:
     one: Callable[[CycleState, PodInfo, NodeInfo], int] | None
     normalizes_alone: bool = False
     inner: Callable[[CycleState, PodInfo, NodeInfo], int] | None = None
-    """``one`` for those who see to its exceptions themselves."""
-    is_ours: bool = False
     """As that of a `FilterExtension`."""
     is_blind: bool = False
-    """Whether it is built in and sees no pods on a node: see `spec_verdicts`."""
+    """Whether it sees no pods on a node (``rates_by_spec``), and takes many nodes at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,12 +203,6 @@ class Framework:
             return None
         return guarded_method(self.plugins[plugin], plugin, method, point)
 
-    def _inner(self, plugin: str, method: str, point: str) -> Any:
-        """A method that is called for one node after the other, or None if the plugin lacks it."""
-        if not implements(self.plugins[plugin], method):
-            return None
-        return inner_method(self.plugins[plugin], plugin, method, point)
-
     def prepare_by_class(self, extensions: Iterable[PreFilterExtension | Extension]) -> bool:
         """Whether the class of a pod decides what all these plugins say."""
         plugins = [self.plugins[each.name] for each in extensions]
@@ -257,7 +244,9 @@ class Framework:
         name, point = enabled.name, ExtensionPoint.FILTER
         if text := self.unprepared.filtering(name):
             plugin = UnpreparedFilter(name, text)
-        whole = plugin if implements(plugin, "filter_nodes") else adapt_filter(plugin)
+        is_whole = implements(plugin, "filter_nodes")
+        whole = plugin if is_whole else adapt_filter(plugin)
+        sees_pods = SeesPods(getattr(plugin, "sees_pods", SeesPods.EVERYTHING))
         return FilterExtension(
             name,
             position,
@@ -266,15 +255,16 @@ class Framework:
             guarded_method(whole, name, "describe", point),
             None if text else self._optional(name, "filter", point),
             None if text else self._optional(name, "stamp", point),
-            SeesPods(getattr(plugin, "sees_pods", SeesPods.EVERYTHING)),
-            None if text else self._inner(name, "filter", point),
-            is_ours(plugin),
+            sees_pods,
+            plugin.filter if not text and implements(plugin, "filter") else None,
+            is_whole and sees_pods is SeesPods.NOTHING,
         )
 
     def _score(self, enabled: EnabledPlugin) -> ScoreExtension:
         plugin: Any = self.plugins[enabled.name]
         name, point = enabled.name, ExtensionPoint.SCORE
-        whole = plugin if implements(plugin, "score_nodes") else adapt_score(plugin)
+        is_whole = implements(plugin, "score_nodes")
+        whole = plugin if is_whole else adapt_score(plugin)
         return ScoreExtension(
             name,
             enabled.weight,
@@ -283,9 +273,8 @@ class Framework:
             self._optional(name, "normalize", point),
             self._optional(name, "score", point),
             getattr(plugin, "normalizes_alone", False),
-            self._inner(name, "score", point),
-            is_ours(plugin),
-            is_ours(plugin) and getattr(plugin, "sees_pods", None) is SeesPods.NOTHING,
+            plugin.score if implements(plugin, "score") else None,
+            is_whole and getattr(plugin, "rates_by_spec", False),
         )
 
 

@@ -156,7 +156,7 @@ class GroupTrial:
         pod = member.entry.pod
         assumed = pod.assumed(node)
         binding = self._make_binding(member.entry, decision, assumed)
-        self._cycle.nodes.add_pod(assumed, node)
+        self._cycle.nodes.try_pod(assumed, node)
         self._cycle.nominations.remove(pod)
         self._groups.assume(pod.namespace, pod.group, pod.uid)
         self._assumed.append(binding)
@@ -182,7 +182,7 @@ class GroupTrial:
         except PluginError as error:
             binding.decision.traceback += self._bear(error)
         finally:
-            self._cycle.nodes.remove_pod(pod, pod.node)
+            self._cycle.nodes.take_back(pod, pod.node)
             self._groups.forget(pod.namespace, pod.group, pod.uid)
             self._cycle.nominations.add(waiting, waiting.nominated_node)
 

@@ -204,30 +204,36 @@ class DefaultPreemption(PreEnqueuePlugin, AskingPostFilterPlugin, EnqueueExtensi
         )
 
     def _approved(self, extender: Extender, answer: ExtenderAnswer) -> tuple[Offer, ...]:
-        """The offers that an extender leaves, with the victims that it names."""
+        """The offers that an extender leaves, with the victims that it names.
+
+        Whether all of them are there is looked at first, then whether each node has one.
+        """
         if answer.error:
             raise ExtenderFaultError(answer.error)
-        offers = []
-        for node, uids in answer.victims.items():
-            victims = tuple(self._running(extender, node, uid) for uid in uids)
-            if not victims and extender.ignorable:
-                continue
-            if not victims:
+        named = {node: self._running(extender, node, uids) for node, uids in answer.victims.items()}
+        for node, victims in named.items():
+            if not victims and not extender.ignorable:
                 raise ExtenderFaultError(f'expected at least one victim pod on node "{node}"')
-            offers.append(Offer(node, victims, answer.pdb_violations.get(node, 0)))
+        violations = answer.pdb_violations
+        offers = [
+            Offer(node, victims, violations.get(node, 0))
+            for node, victims in named.items()
+            if victims
+        ]
         return tuple(sorted(offers, key=self._place))
 
-    def _running(self, extender: Extender, node: str, uid: str) -> PodInfo:
+    def _running(self, extender: Extender, node: str, uids: Iterable[str]) -> tuple[PodInfo, ...]:
         info = self._handle.nodes.info(node)
         if info is None:
             raise ExtenderFaultError(f'nodeinfo not found for node name "{node}"')
-        for pod in info.pods:
-            if pod.uid == uid:
-                return pod
-        raise ExtenderFaultError(
-            f"extender: {extender.name} claims to preempt pod (UID: &{{{uid}}}) on node: {node}, "
-            "but the pod is not found on that node"
-        )
+        there = {pod.uid: pod for pod in info.pods}
+        for uid in uids:
+            if uid not in there:
+                raise ExtenderFaultError(
+                    f"extender: {extender.name} claims to preempt pod (UID: &{{{uid}}}) on node: "
+                    f"{node}, but the pod is not found on that node"
+                )
+        return tuple(there[uid] for uid in uids)
 
     def _place(self, offer: Offer) -> int:
         row = self._handle.nodes.row_of(offer.node)

@@ -18,7 +18,7 @@ import numpy as np
 
 from kubescene.api.records.changes import Change
 from kubescene.clock import MINUTE
-from kubescene.clock.durations import parse_duration
+from kubescene.durations import parse_duration
 from kubescene.scheduler.devices.classes import WatchedClasses, backed_resources
 from kubescene.scheduler.devices.named_claims import (
     RESOURCE_CLAIM,

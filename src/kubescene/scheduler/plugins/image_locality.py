@@ -27,12 +27,12 @@ from kubescene.scheduler.state.node_info import NodeInfo
 from kubescene.scheduler.state.nodes import Moves, NodeTable, moved
 from kubescene.scheduler.state.pod_kinds import PodSignature
 from kubescene.scheduler.state.pods import PodInfo
+from kubescene.scheduler.state.row_policy import POLICY
 from kubescene.scheduler.state.row_results import RowResults
 
 _MIB = 1 << 20
 LOWEST = 23 * _MIB
 HIGHEST_PER_CONTAINER = 1000 * _MIB
-_CELLS_KEPT = 500_000
 
 
 class Images(NamedTuple):
@@ -93,7 +93,7 @@ class ImageLocality(ScorePlugin, ClusterScorePlugin):
         kept = self._kept.get(images)
         if kept is None or kept.total != len(nodes) or not kept.in_place(nodes):
             kept = self._kept[images] = ImageScores(nodes)
-            while len(self._kept) > max(8, _CELLS_KEPT // max(1, len(nodes))):
+            while len(self._kept) > POLICY.entries_kept(len(nodes)):
                 self._kept.popitem(last=False)
         self._kept.move_to_end(images)
         return kept

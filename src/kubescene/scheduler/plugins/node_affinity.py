@@ -114,6 +114,7 @@ class NodeAffinity(
     name = "NodeAffinity"
     reads = Reads.NODE
     sees_pods = SeesPods.NOTHING
+    rates_by_spec = True
     prepares_by_class = True
     normalizes_alone = True
     REASON = "node(s) didn't match Pod's node affinity/selector"

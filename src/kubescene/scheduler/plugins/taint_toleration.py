@@ -61,6 +61,7 @@ class TaintToleration(
     name = "TaintToleration"
     reads = Reads.NODE
     sees_pods = SeesPods.NOTHING
+    rates_by_spec = True
     prepares_by_class = True
     normalizes_alone = True
     REASON = "node(s) had untolerated taint(s)"

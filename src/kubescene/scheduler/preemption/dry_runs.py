@@ -20,9 +20,10 @@ from kubescene.scheduler.preemption.choosing import Cost, cost_of
 from kubescene.scheduler.preemption.victims import NO_VICTIMS, Victims, find_victims, pool_of
 from kubescene.scheduler.state.deltas import Delta, DeltaKind, DeltaReader
 from kubescene.scheduler.state.node_info import NO_ROW
-from kubescene.scheduler.state.nodes import Column, NodeTable
+from kubescene.scheduler.state.nodes import NodeTable
 from kubescene.scheduler.state.nominated_amounts import Amounts
 from kubescene.scheduler.state.pods import PodInfo
+from kubescene.scheduler.state.row_types import Column
 
 CELLS_KEPT = 100_000
 _CHUNK = 256

@@ -6,12 +6,11 @@ hear of it.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import lru_cache
 from typing import NamedTuple
 
 from kubescene.api.records import same_metadata
 from kubescene.api.records.changes import Change
-from kubescene.api.records.parts import PARTS_SHARED, pod_members, split_nomination
+from kubescene.api.records.keys import mentions_any, pod_keys, without_nomination
 from kubescene.api.resource_requests import pod_requests, resized
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.scheduler.framework.interfaces import (
@@ -63,15 +62,12 @@ def is_plain_update(change: Change) -> bool:
     """
     if change.previous is None or change.previous.labels != change.record.labels:
         return False
-    before, after = pod_members(change.previous.payload), pod_members(change.record.payload)
+    before, after = pod_keys(change.previous), pod_keys(change.record)
     if before is None or after is None or before[:2] != after[:2]:
         return False
-    return not _is_telling(before[2]) and (after[2] is before[2] or not _is_telling(after[2]))
-
-
-@lru_cache(PARTS_SHARED)
-def _is_telling(status: bytes) -> bool:
-    return any(word in status for word in _TELLING)
+    if mentions_any(before[2], _TELLING):
+        return False
+    return after[2] is before[2] or not mentions_any(after[2], _TELLING)
 
 
 def is_plain_note(change: Change) -> bool:
@@ -81,8 +77,8 @@ def is_plain_note(change: Change) -> bool:
 
 def nomination_before(change: Change) -> str:
     """The node that a pod was nominated to before a change of it; empty if there was none."""
-    members = None if change.previous is None else pod_members(change.previous.payload)
-    split = None if members is None else split_nomination(members[2])
+    keys = None if change.previous is None else pod_keys(change.previous)
+    split = None if keys is None else without_nomination(keys[2])
     if split is not None:
         return split[1]
     return ((change.previous_object or {}).get("status") or {}).get("nominatedNodeName") or ""

@@ -6,7 +6,8 @@ from typing import Any, overload
 import numpy as np
 
 from kubescene.scheduler.state.node_info import NodeInfo
-from kubescene.scheduler.state.nodes import Column, NodeTable
+from kubescene.scheduler.state.nodes import NodeTable
+from kubescene.scheduler.state.row_types import Column
 
 
 class BareNodes(NodeTable):

@@ -54,6 +54,11 @@ class VolumeUsers:
         return self._disks
 
 
+def uses_claim(pod: PodInfo, name: str) -> bool:
+    claims = (volume.get("persistentVolumeClaim") for volume in pod.signature.volumes)
+    return any(claim is not None and claim.get("claimName") == name for claim in claims)
+
+
 def _add(counts: dict[str, int], node: str, change: int) -> None:
     total = counts.get(node, 0) + change
     if total > 0:

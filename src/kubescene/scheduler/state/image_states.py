@@ -64,6 +64,9 @@ class ImageStates:
         self._renewed: set[int] = set()
         self._unsettled = False
         self._any_stale = False
+        self._overlooked: dict[int, tuple[int, int]] = {}
+        """Rows that something happened to which does not count: the version that they would have
+        without it, and the one that they have while nothing else happens."""
 
     def __contains__(self, name: str) -> bool:
         return name in self.known
@@ -81,6 +84,7 @@ class ImageStates:
     def nodes_with(self, name: str, row: int, version: int) -> int:
         """How many nodes held an image when the node in this row was last looked at."""
         image = self.known[name]
+        version = self._counted(row, version)
         if not self._any_stale or version > self._settled or row >= self._seen.size:
             return len(image.holders)
         seen = int(self._seen[row])
@@ -138,8 +142,18 @@ class ImageStates:
         self._unsettled = True
         self._renewed.clear()
 
+    def overlook(self, row: int, before: int, after: int) -> None:
+        """A row has got another version, and is no younger for that."""
+        if self.known:
+            self._overlooked[row] = (self._counted(row, before), after)
+
+    def _counted(self, row: int, version: int) -> int:
+        counted, overlooked = self._overlooked.get(row, (version, version))
+        return counted if version == overlooked else version
+
     def renew(self, row: int, version: int) -> bool:
         """Something happened to a node that changes no number; True if it had grown stale."""
+        self._overlooked.pop(row, None)
         if self._any_stale and version <= self._settled and self._seen[row] != _CURRENT:
             return True
         self._renewed.add(row)
@@ -148,6 +162,10 @@ class ImageStates:
     def move(self, moves: NDArray[np.intp]) -> None:
         """Rows have moved, see `NodeTable.moved_from`."""
         self._renewed.clear()
+        if self._overlooked:
+            rows = {old: row for row, old in enumerate(moves.tolist())}
+            kept = self._overlooked.items()
+            self._overlooked = {rows[row]: pair for row, pair in kept if row in rows}
         if self._any_stale:
             known = (moves >= 0).nonzero()[0]
             seen = np.full(moves.size, _CURRENT, dtype=np.int64)
@@ -161,6 +179,7 @@ class ImageStates:
         if self._unsettled:
             if self._seen.size != versions.size:
                 self._seen = np.full(versions.size, _CURRENT, dtype=np.int64)
+            versions = self._as_counted(versions)
             fresh = (versions > self._settled) | (self._seen == _CURRENT)
             self._seen[fresh] = self.version
             self._seen[versions > self._snapshot] = _CURRENT
@@ -171,6 +190,12 @@ class ImageStates:
         renewed = sorted(self._renewed)
         self._renewed.clear()
         return renewed
+
+    def _as_counted(self, versions: NDArray[np.int64]) -> NDArray[np.int64]:
+        counted = versions.copy() if self._overlooked else versions
+        for row in self._overlooked:
+            counted[row] = self._counted(row, int(versions[row]))
+        return counted
 
     def _hold(self, node: str, name: str, size: int) -> None:
         image = self.known.get(name)
@@ -204,6 +229,7 @@ class ImageStates:
         copy._left = self._left.copy()
         copy._seen = self._seen.copy()
         copy._renewed = self._renewed.copy()
+        copy._overlooked = self._overlooked.copy()
         return copy
 
 

@@ -3,9 +3,9 @@
 `NodeTable` mirrors the numbers of its `NodeInfo` objects in NumPy int64 columns, one row per node
 in *snapshot order*, and is changed in place as pods come and go, at constant cost. Each change
 gives the row a new number in ``versions``, so that whoever keeps results per row knows which of
-them are out of date; ``spec_versions`` and ``pod_versions`` tell the two reasons apart, and
-``detail_versions`` also tells of what changes no count: the order of pods, their status. Whoever
-keeps counts of pods follows the changes themselves (`follow`, see `deltas`).
+them are out of date; ``spec_versions`` tells of node objects alone, and ``detail_versions`` also of
+what changes no count: the order of pods, their status. Whoever keeps counts of pods follows the
+changes themselves (`follow`, see `deltas`).
 
 Which rows exist, and in what order, changes only in `refresh`, at the start of a scheduling cycle:
 the order is made anew when a node was added or removed, and only then, as kube-scheduler does
@@ -15,7 +15,8 @@ are on a node nobody has told us about yet wait for it in a ghost `NodeInfo` wit
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
@@ -26,7 +27,7 @@ from kubescene.api.records import Record
 from kubescene.api.resource_requests import (
     PODS,
 )
-from kubescene.scheduler.state.claim_users import VolumeUsers
+from kubescene.scheduler.state.claim_users import VolumeUsers, uses_claim
 from kubescene.scheduler.state.deltas import POD_ADDED, DeltaKind, DeltaLog, DeltaReader
 from kubescene.scheduler.state.host_ports import HostPort, PortHolders
 from kubescene.scheduler.state.image_states import ImageStates
@@ -34,17 +35,14 @@ from kubescene.scheduler.state.node_columns import LabelColumn, SpecColumns
 from kubescene.scheduler.state.node_info import NO_ROW, NodeInfo
 from kubescene.scheduler.state.node_tree import NodeTree
 from kubescene.scheduler.state.pods import PodInfo
+from kubescene.scheduler.state.row_policy import POLICY
+from kubescene.scheduler.state.row_types import Column
 from kubescene.types import ReadOnlyObject
 
 T = TypeVar("T")
 
-Column: TypeAlias = NDArray[np.int64]
-
 Moves: TypeAlias = NDArray[np.intp]
 """For each row, the row it had before, or `NO_ROW` if it is new."""
-
-_MOVES_KEPT = 16
-_CHANGES_KEPT = 1024
 
 
 class _Layout(NamedTuple):
@@ -67,7 +65,6 @@ class NodeTable:
         """Grows whenever rows were added, removed or reordered."""
         self.versions: Column = _zeros(0)
         self.spec_versions: Column = _zeros(0)
-        self.pod_versions: Column = _zeros(0)
         self.detail_versions: Column = _zeros(0)
         self._nonzero_cpu: Column = _zeros(0)
         self._nonzero_memory: Column = _zeros(0)
@@ -77,7 +74,7 @@ class NodeTable:
         self._added: set[str] = set()
         self._version = 0
         self.newest_spec = 0
-        """Grows whenever one of ``spec_versions`` does."""
+        """Grows whenever one of ``spec_versions`` does, or a row moves."""
         self._touched: list[int] = []
         self._touched_from = 0
         self._allocatable: dict[str, Column] = {}
@@ -88,9 +85,11 @@ class NodeTable:
         self._ports = PortHolders()
         self.volume_users = VolumeUsers()
         """The nodes with pods that use volumes, those without a row included."""
+        self.tried: dict[str, PodInfo] = {}
+        """Members of a pod group that are on nodes for a trial only, by uid, see `try_pod`."""
         self.images = ImageStates()
         """The images that the nodes hold."""
-        self._layouts: deque[_Layout] = deque(maxlen=_MOVES_KEPT)
+        self._layouts: deque[_Layout] = deque(maxlen=POLICY.moves_kept)
         self._log = DeltaLog()
         self._shared: dict[Callable[[NodeTable], Any], Any] = {}
 
@@ -145,8 +144,14 @@ class NodeTable:
 
     def uses_claim(self, namespace: str, name: str) -> bool:
         """Whether a pod on one of the nodes uses a claim."""
-        users = self.volume_users.of_claim(namespace, name)
-        return any(self._nodes[node].row != NO_ROW for node in users)
+        users = [self._nodes[node] for node in self.volume_users.of_claim(namespace, name)]
+        if self.tried:
+            users = [info for info in users if self._uses_for_good(info, namespace, name)]
+        return any(info.row != NO_ROW for info in users)
+
+    def _uses_for_good(self, info: NodeInfo, namespace: str, name: str) -> bool:
+        staying = (pod for pod in info.pods if pod.uid not in self.tried)
+        return any(pod.namespace == namespace and uses_claim(pod, name) for pod in staying)
 
     def label(self, key: str) -> LabelColumn:
         """The values of one label as numbers, see `LabelColumn`.
@@ -199,15 +204,10 @@ class NodeTable:
         at = changes - self._touched_from
         return self._touched[at:] if at >= 0 else None
 
-    def only_change_since(self, changes: int, newest_spec: int) -> int | None:
-        """The row that has changed after so many changes, if it is the only one.
-
-        None also if a node was added, removed or written.
-        """
-        is_one = self._touched_from + len(self._touched) == changes + 1 and self._touched
-        if not is_one or self.newest_spec != newest_spec or self._added or self._removed:
-            return None
-        return self._touched[-1]
+    @property
+    def is_current(self) -> bool:
+        """Whether no node was added or removed since the last `refresh`."""
+        return not (self._added or self._removed)
 
     def follow(self) -> DeltaReader:
         """Read what happens to the nodes from now on; see `deltas`."""
@@ -242,8 +242,8 @@ class NodeTable:
             column[info.row] = info.allocatable.get(resource, 0)
         self._everywhere.clear()
         self._spec.update(info.row, info.labels, info.taints, info.unschedulable)
-        self._touch(self.spec_versions, info.row)
-        self.newest_spec = self._version
+        self._touch(info.row)
+        self.spec_versions[info.row] = self.newest_spec = self._version
         if self._log.followed:
             self._log.add(DeltaKind.NODE_CHANGED, info)
 
@@ -284,6 +284,31 @@ class NodeTable:
         if not info.pods and not info.exists and info.row == NO_ROW:
             del self._nodes[node]
 
+    def try_pod(self, pod: PodInfo, node: str) -> None:
+        """Put a member of a pod group on a node until `take_back`.
+
+        As upstream, who is tried takes room, but the rest of the snapshot stays as it was taken:
+        which nodes have pods with affinity, which claims are in use, how many nodes hold an image.
+        """
+        self.tried[pod.uid] = pod
+        with self._images_kept(node):
+            self.add_pod(pod, node)
+
+    def take_back(self, pod: PodInfo, node: str) -> None:
+        """Undo `try_pod`."""
+        with self._images_kept(node):
+            self.remove_pod(pod, node)
+        del self.tried[pod.uid]
+
+    @contextmanager
+    def _images_kept(self, node: str) -> Iterator[None]:
+        """What happens to the node is no reason to count its images anew."""
+        row = self._nodes[node].row if node in self._nodes else NO_ROW
+        before = NO_ROW if row == NO_ROW else int(self.versions[row])
+        yield
+        if row != NO_ROW:
+            self.images.overlook(row, before, int(self.versions[row]))
+
     def update_pod(self, old: PodInfo, new: PodInfo, node: str) -> None:
         """Put ``new`` in the place of ``old``, at the end of the node's list."""
         same = old.requests is new.requests or old.requests == new.requests
@@ -302,7 +327,7 @@ class NodeTable:
         self.detail_versions[row] = self._version
         if not self._matters(old, new, row) and not ports:
             return
-        self._touch(self.pod_versions, info.row)
+        self._touch(info.row)
         if self._log.followed:
             self._log.add(DeltaKind.POD_CHANGED, info, old, new)
 
@@ -336,7 +361,7 @@ class NodeTable:
         except OverflowError:
             self._show_requested(info)
         columns[PODS][row] = requested[PODS]
-        self._touch(self.pod_versions, row)
+        self._touch(row)
         if self._log.followed:
             self._log.add(kind, info, pod)
 
@@ -348,17 +373,17 @@ class NodeTable:
         self._nonzero_cpu[row] = _at_most(info.nonzero_cpu)
         self._nonzero_memory[row] = _at_most(info.nonzero_memory)
 
-    def _touch(self, reason: Column, row: int) -> None:
+    def _touch(self, row: int) -> None:
         self._version += 1
-        self.versions[row] = self.detail_versions[row] = reason[row] = self._version
+        self.versions[row] = self.detail_versions[row] = self._version
         self._touched.append(row)
-        if len(self._touched) >= 2 * _CHANGES_KEPT:
-            del self._touched[:_CHANGES_KEPT]
-            self._touched_from += _CHANGES_KEPT
+        if len(self._touched) >= 2 * POLICY.changes_kept:
+            del self._touched[: POLICY.changes_kept]
+            self._touched_from += POLICY.changes_kept
 
     def _renew(self, rows: Sequence[int]) -> None:
         for row in rows:
-            self._touch(self.pod_versions, row)
+            self._touch(row)
 
     def touch_all(self) -> None:
         """Let everybody judge all rows anew: something else than the nodes has changed for them."""
@@ -399,13 +424,14 @@ class NodeTable:
 
     def _move(self, moves: Moves) -> None:
         """Give the columns new rows; those of new nodes are zero."""
+        self._version += 1
+        self.newest_spec = self._version
         self._everywhere.clear()
         self._touched_from = self.changes + 1
         self._touched.clear()
         self._none = _zeros(moves.size)
         self.versions = moved(self.versions, moves)
         self.spec_versions = moved(self.spec_versions, moves)
-        self.pod_versions = moved(self.pod_versions, moves)
         self.detail_versions = moved(self.detail_versions, moves)
         self._nonzero_cpu = moved(self._nonzero_cpu, moves)
         self._nonzero_memory = moved(self._nonzero_memory, moves)
@@ -423,8 +449,8 @@ class NodeTable:
             self._allocatable[resource][row] = amount
         self._show_requested(info)
         self._spec.update(row, info.labels, info.taints, info.unschedulable)
-        self._touch(self.spec_versions, row)
-        self.pod_versions[row] = self.newest_spec = self._version
+        self._touch(row)
+        self.spec_versions[row] = self.newest_spec = self._version
         if self._log.followed:
             self._log.add(DeltaKind.NODE_JOINED, info, *info.pods)
 

@@ -13,8 +13,9 @@ import numpy as np
 from kubescene.api.records import Record
 from kubescene.api.resource_requests import PODS
 from kubescene.scheduler.state.deltas import DeltaReader
-from kubescene.scheduler.state.nodes import Column, NodeTable
+from kubescene.scheduler.state.nodes import NodeTable
 from kubescene.scheduler.state.pods import PodInfo
+from kubescene.scheduler.state.row_types import Column
 from kubescene.types import ReadOnlyObject
 
 CROWDS_KEPT = 16

@@ -3,12 +3,11 @@
 `PodInfo` is one pod: identity, and what the queue and the node state need of it. What it shares
 with others are its class and its signature (`pod_kinds`). They are keyed by the encoding of the
 fields in question, so pods find theirs by one look-up. Pods of one template even share the encoded
-spec (`kubescene.api.records.parts`): it is read once (`PodSpec`).
+spec (`kubescene.api.records.keys`): it is read once (`PodSpec`).
 
 Pods stay small: the decoded object is not kept, `PodInfo.object` decodes it anew.
 """
 
-import re
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
@@ -17,17 +16,14 @@ import orjson
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kubescene.api.records import Record
+from kubescene.api.records import Record, same_metadata
 from kubescene.api.records.changes import Change
-from kubescene.api.records.parts import (
-    LONGEST_SHARED,
-    PodSections,
-    Sections,
-    generation_part,
-    pod_members,
-    spec_part,
-    split_nomination,
-    status_of,
+from kubescene.api.records.keys import (
+    is_shared,
+    pod_keys,
+    read_status,
+    without_claim_names,
+    without_nomination,
 )
 from kubescene.api.resource_requests import Amounts, nonzero_requests, pod_requests
 from kubescene.scheduler.state.memo import CLASSES_KEPT
@@ -40,10 +36,6 @@ from kubescene.scheduler.state.pod_kinds import (
 from kubescene.types import JsonObject, ReadOnlyObject
 
 SPECS_KEPT = 1024
-NAMES = b'"claimName":'
-_NAMELESS = b'"claimName":"*"'
-_CLAIM_NAME = re.compile(rb'"claimName":"([^"\\]*)"')
-"""Within a text quotes are escaped, so it is a member wherever it stands."""
 
 _SPEC_FIELDS = (
     "affinity",
@@ -66,9 +58,13 @@ class Identified(Protocol):
 
 
 class PodClasses:
-    """Finds classes and signatures; forgets those that were not asked for in a long time."""
+    """Finds classes and signatures; forgets those that were not asked for in a long time.
 
-    def __init__(self, kept: int = CLASSES_KEPT) -> None:
+    ``rereads``: every pod is read by itself, whatever it has in common with others.
+    """
+
+    def __init__(self, kept: int = CLASSES_KEPT, *, rereads: bool = False) -> None:
+        self._rereads = rereads
         self._kept = kept
         self._classes: OrderedDict[bytes, PodClass] = OrderedDict()
         self._signatures: OrderedDict[tuple[Any, ...], PodSignature] = OrderedDict()
@@ -90,26 +86,25 @@ class PodClasses:
 
     def spec(self, record: Record, spec: ReadOnlyObject) -> PodSpec:
         """The spec of a pod; if it shares its encoding with another one, what was read there."""
-        part = spec_part(record.payload)
-        if part is None:
+        key = record.spec_key
+        if key is None or self._rereads or not is_shared(key):
             return PodSpec(spec, self.of(spec))
-        found = self._spec_of(part)
+        found = self._spec_of(key)
         if found is None:
             if len(self._specs) >= SPECS_KEPT:
                 self._specs.clear()
-            found = self._specs[part] = PodSpec(spec, self.of(spec))
-            if found.unnamed is not None and has_plain_names(part):
-                self._specs[_CLAIM_NAME.sub(_NAMELESS, part)] = found.unnamed
+            found = self._specs[key] = PodSpec(spec, self.of(spec))
+            if found.unnamed is not None and (unnamed := without_claim_names(key)) is not None:
+                self._specs[unnamed.key] = found.unnamed
         return found
 
-    def _spec_of(self, part: bytes) -> PodSpec | None:
+    def _spec_of(self, key: bytes) -> PodSpec | None:
         """What was read of such a spec before, be it with other claims."""
-        if NAMES not in part or not has_plain_names(part):
-            return self._specs.get(part)
-        unnamed = self._specs.get(_CLAIM_NAME.sub(_NAMELESS, part))
-        if unnamed is None:
-            return None
-        return unnamed.naming([name.decode() for name in _CLAIM_NAME.findall(part)])
+        named = without_claim_names(key)
+        if named is None:
+            return self._specs.get(key)
+        unnamed = self._specs.get(named.key)
+        return None if unnamed is None else unnamed.naming([each.decode() for each in named.names])
 
     def known(
         self, record: Record, before: "PodInfo | None" = None
@@ -119,55 +114,54 @@ class PodClasses:
 
         ``before`` is the same pod as it was: mostly it shares its spec with itself.
         """
-        members = pod_members(record.payload)
-        if members is None:
+        keys = pod_keys(record)
+        if keys is None or self._rereads:
             return None
-        held = None if before is None else pod_members(before.record.payload)
-        if before is not None and held is not None and held[0] is members[0]:
+        held = None if before is None else pod_keys(before.record)
+        if before is not None and held is not None and held[0] is keys[0]:
             spec: PodSpec | None = before.spec
         else:
-            spec = self._spec_of(members[0])
-        if spec is None or len(members[2]) > LONGEST_SHARED:
+            spec = self._spec_of(keys[0])
+        if spec is None or not is_shared(keys[2]):
             return None
-        status, nominated = self._statuses.get(members[2]), ""
+        status, nominated = self._statuses.get(keys[2]), ""
         if status is None:
-            if (split := split_nomination(members[2])) is None:
+            if (split := without_nomination(keys[2])) is None:
                 return None
-            part, nominated = split
-            status = self._statuses.get(part) or self._read(part)
+            key, nominated = split
+            status = self._statuses.get(key) or self._read(key)
         return None if status.resized else (spec, status, nominated)
 
-    def status(self, part: bytes) -> PodStatus | None:
-        """What an encoded status says that nominates nobody, if it was read before."""
-        return self._statuses.get(part)
+    def status(self, key: bytes) -> PodStatus | None:
+        """What a status says that nominates nobody, if it was read before."""
+        return self._statuses.get(key)
 
-    def _read(self, part: bytes) -> PodStatus:
+    def _read(self, key: bytes) -> PodStatus:
         """What a status says that nominates nobody."""
         if len(self._statuses) >= SPECS_KEPT:
             self._statuses.clear()
-        status = self._statuses[part] = PodStatus(status_of(part))
+        status = self._statuses[key] = PodStatus(read_status(key))
         return status
 
     def model(self, record: Record) -> "PodInfo | None":
         """A pod that differs from the one of a record in nothing but name, uid and node."""
-        payload = record.payload
-        if type(payload) is not PodSections:
+        keys = pod_keys(record)
+        model = None if keys is None else self._models.get(keys[0])
+        if model is None or keys is None:
             return None
-        model = self._models.get(payload.members[0])
-        if model is None or model.namespace != record.namespace or model.labels != record.labels:
+        if model.namespace != record.namespace or model.labels != record.labels:
             return None
         known = model.record
-        assert isinstance(known.payload, PodSections)
-        is_same = known.payload.members[2] == payload.members[2] and known.owner == record.owner
+        is_same = known.status_key == keys[2] and known.owner == record.owner
         return model if is_same and known.deleting is record.deleting else None
 
     def keep(self, pod: "PodInfo") -> None:
         """Remember a pod as it was read, if others may be like it."""
-        payload = pod.record.payload
-        if type(payload) is PodSections and not pod.spec.is_own:
+        keys = pod_keys(pod.record)
+        if keys is not None and not pod.spec.is_own and not self._rereads:
             if len(self._models) >= SPECS_KEPT:
                 self._models.clear()
-            self._models[payload.members[0]] = pod
+            self._models[keys[0]] = pod
 
     def signature(self, record: Record, spec: PodSpec) -> PodSignature:
         labels = record.labels
@@ -289,10 +283,8 @@ class PodInfo(Struct, frozen=True, eq=False):
     @property
     def generation(self) -> int:
         """That of its metadata; 0 if there is none."""
-        payload = self.record.payload
-        if isinstance(payload, Sections):
-            return int(generation_part(payload) or 0)
-        return self.object["metadata"].get("generation") or 0
+        known = self.record.generation
+        return known if known is not None else self.object["metadata"].get("generation") or 0
 
     @property
     def is_resized(self) -> bool:
@@ -323,14 +315,13 @@ class PodInfo(Struct, frozen=True, eq=False):
 
     def restated(self, record: Record, classes: PodClasses) -> "PodInfo | None":
         """The pod after a change of nothing but its status; None if it may have been more."""
-        payload, before = record.payload, self.record.payload
-        if type(payload) is not PodSections or type(before) is not PodSections:
+        keys, before = pod_keys(record), pod_keys(self.record)
+        if keys is None or before is None or not same_metadata(record, self.record):
             return None
-        spec, node, part, _ = payload.members
-        if payload.metadata is not before.metadata or spec is not before.members[0]:
+        if keys[0] is not before[0] or keys[1] != before[1]:
             return None
-        status = classes.status(part)
-        if status is None or status.resized or self.is_resized or node != before.members[1]:
+        status = classes.status(keys[2])
+        if status is None or status.resized or self.is_resized:
             return None
         return replace(self, record=record, nominated_node="", start_time=status.start_time)
 
@@ -343,11 +334,6 @@ class PodInfo(Struct, frozen=True, eq=False):
     def __repr__(self) -> str:
         place = f" on {self.node}" if self.node else ""
         return f"<PodInfo {self.key}{place}>"
-
-
-def has_plain_names(part: bytes) -> bool:
-    """Whether the names of claims in an encoded spec can be found without decoding it."""
-    return len(_CLAIM_NAME.findall(part)) == part.count(NAMES)
 
 
 def _relevant(spec: ReadOnlyObject) -> JsonObject:

@@ -6,57 +6,29 @@ class of pods that is asked for all the time follows the changes of the table in
 these few. A class that is asked for seldom, or has many to renew, compares versions.
 """
 
-from typing import NamedTuple
+from collections.abc import Sequence
 
 import numpy as np
 
-from kubescene.scheduler.state.nodes import Column, Moves, NodeTable, moved
+from kubescene.scheduler.state.nodes import Moves, NodeTable, moved
 from kubescene.scheduler.state.row_policy import POLICY
-from kubescene.scheduler.state.row_types import Rows
+from kubescene.scheduler.state.row_types import Column, Rows, Window
 
-
-class Window(NamedTuple):
-    """``size`` rows from ``start`` on, of all ``total`` rows, the last followed by the first."""
-
-    start: int
-    size: int
-    total: int
-
-    @property
-    def part(self) -> slice | None:
-        """Where it stands in a column; None if it goes on at the beginning."""
-        end = self.start + self.size
-        return slice(self.start, end) if end <= self.total else None
-
-    def holds(self, rows: set[int]) -> list[int]:
-        """Those of the rows that it holds, in its order."""
-        start, size, total = self
-        if len(rows) == 1:
-            (row,) = rows
-            return [row] if (row - start) % total < size else []
-        found = [offset for row in rows if (offset := (row - start) % total) < size]
-        return [(start + offset) % total for offset in sorted(found)]
-
-    def of(self, column: Column, rows: Rows) -> Column:
-        """A copy of the part of a column that it shows; ``rows`` are its rows."""
-        end = self.start + self.size
-        return column[self.start : end].copy() if end <= self.total else column.take(rows)
-
-    def on(self, column: Column, rows: Rows) -> Column:
-        """The same for those who only look, and at once."""
-        end = self.start + self.size
-        return column[self.start : end] if end <= self.total else column.take(rows)
+_FEW = POLICY.few_outdated
 
 
 class RowResults:
     """The base of what is kept: the versions that results were made for."""
 
-    __slots__ = ("_hopeless", "_outdated", "_position", "layout", "seen")
+    __slots__ = ("_hopeless", "_is_blank", "_outdated", "_position", "layout", "seen")
 
     def __init__(self, nodes: NodeTable) -> None:
         self.layout = nodes.layout
-        self.seen: Column = np.full(len(nodes), -1, dtype=np.int64)
+        self.seen: Column = np.empty(len(nodes), dtype=np.int64)
+        self.seen.fill(-1)
         self._position = -1
+        self._is_blank = True
+        """Whether there is no result at all."""
         self._outdated: set[int] | None = None
         """All rows that are out of date, if they are few and known."""
         self._hopeless = 0
@@ -81,8 +53,16 @@ class RowResults:
 
     def outdated(self, nodes: NodeTable, rows: Rows, window: Window | None) -> list[int] | Rows:
         """Those of the rows that are out of date. ``window`` is said if they are one."""
+        if self._is_blank:
+            return rows
         if window is not None:
-            known = self._follow(nodes, window)
+            changed, known = nodes.changed_since(self._position), self._outdated
+            if known is None or changed is None or len(known) + len(changed) > _FEW:
+                known = self._outdated = self._find_few(nodes, changed, window)
+                self._position = nodes.changes
+            elif changed:
+                known.update(changed)
+                self._position += len(changed)
             if known is not None:
                 return window.holds(known) if known else []
         if window is not None and (part := window.part) is not None:
@@ -93,6 +73,7 @@ class RowResults:
 
     def renewed(self, nodes: NodeTable, rows: list[int] | Rows, part: slice | None = None) -> None:
         """The results of these rows were made anew; ``part`` says where they are, if in one."""
+        self._is_blank = False
         if isinstance(rows, list):
             for row in rows:
                 self.seen[row] = nodes.versions[row]
@@ -103,25 +84,17 @@ class RowResults:
         if self._outdated is not None:
             self._outdated.difference_update(rows if isinstance(rows, list) else rows.tolist())
 
-    def _follow(self, nodes: NodeTable, window: Window) -> set[int] | None:
-        changed, known = nodes.changed_since(self._position), self._outdated
-        self._position = nodes.changes if changed is None else self._position + len(changed)
-        if changed is None or len(changed) > POLICY.few_outdated:
-            known = None
-        elif known is not None and len(known) <= POLICY.few_outdated:
-            known.update(changed)
-        else:
-            known = self._few(nodes, window)
-        self._outdated = known
-        return known
-
-    def _few(self, nodes: NodeTable, window: Window) -> set[int] | None:
+    def _find_few(
+        self, nodes: NodeTable, changed: Sequence[int] | None, window: Window
+    ) -> set[int] | None:
         """All rows that are out of date, unless they are many; each look renews a window."""
+        if changed is None or len(changed) > _FEW:
+            return None
         if self._hopeless:
             self._hopeless -= 1
             return None
         rows = (self.seen != nodes.versions).nonzero()[0]
-        if rows.size <= POLICY.few_outdated:
+        if rows.size <= _FEW:
             return set(rows.tolist())
-        self._hopeless = (rows.size - POLICY.few_outdated) // max(1, window.size)
+        self._hopeless = (rows.size - _FEW) // max(1, window.size)
         return None

@@ -7,7 +7,7 @@ text. Filter stops at the first plugin that refuses a node: those after it are n
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from kubescene.clock.durations import go_duration
+from kubescene.durations import go_duration
 from kubescene.instruments.attempts import Explanation, ExtenderRecord
 from kubescene.scheduler.cycle.decisions import Decision
 from kubescene.scheduler.framework.runtime import Framework

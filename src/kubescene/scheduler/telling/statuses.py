@@ -7,7 +7,7 @@ from kubescene.api.kinds import POD
 from kubescene.api.options import NO_OPTIONS, WriteOptions
 from kubescene.api.patching.patches import PatchType
 from kubescene.api.records import Record
-from kubescene.api.records.parts import pod_members, split_nomination, status_of
+from kubescene.api.records.keys import read_status, without_nomination
 from kubescene.api.records.templates import NOMINATION, Blueprint, NominatingBlueprint
 from kubescene.client.interfaces import Client, ObjectRef
 from kubescene.clock import Clock, format_time
@@ -47,16 +47,16 @@ def failure_patch(pod: PodInfo, decision: Decision, now: str) -> JsonObject | No
 
 def scheduled_condition(pod: PodInfo) -> JsonObject:
     """The condition that tells of the last attempt; empty if there was none."""
-    members = pod_members(pod.record.payload)
-    if members is None:
+    key = pod.record.status_key
+    if key is None:
         return _scheduled(pod.object.get("status") or {})
-    split = split_nomination(members[2])
-    return _scheduled_in(members[2] if split is None else split[0])
+    split = without_nomination(key)
+    return _scheduled_in(key if split is None else split[0])
 
 
 @lru_cache(STATUSES_KEPT)
 def _scheduled_in(status: bytes) -> JsonObject:
-    return _scheduled(status_of(status))
+    return _scheduled(read_status(status))
 
 
 def _scheduled(status: JsonObject) -> JsonObject:

@@ -25,8 +25,9 @@ from kubescene.scheduler.framework.informers import KINDS
 from kubescene.scheduler.framework.interfaces import EventResource, Handle, Rows
 from kubescene.scheduler.state.claim_users import Move
 from kubescene.scheduler.state.node_info import NodeInfo
-from kubescene.scheduler.state.nodes import Column, Moves, moved
+from kubescene.scheduler.state.nodes import Moves, moved
 from kubescene.scheduler.state.pods import PodInfo
+from kubescene.scheduler.state.row_types import Column
 from kubescene.scheduler.volumes.claims import claim_not_found, is_made_for, mentioned, not_made_for
 from kubescene.types import ReadOnlyObject
 

@@ -1,8 +1,8 @@
 """Finding a volume for a claim: by class, by what the nodes can reach, and by size.
 
 Free volumes of a class stand in groups of equal node affinity, each sorted by size. For claims that
-ask for the same (`Shape`) it is kept, group by group, whether one of them would do, and summed up
-per row; only groups in which a volume came or went are looked at again.
+ask for the same (`VolumeShape`) it is kept, group by group, whether one of them would do, and
+summed up per row; only groups in which a volume came or went are looked at again.
 """
 
 from bisect import bisect_left, insort
@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from kubescene.api.volumes.matching import (
     ClaimName,
-    Shape,
     Volume,
+    VolumeShape,
     fits,
     holds_promise,
     read_volume,
@@ -102,7 +102,7 @@ class _Class:
                     self._narrow.setdefault(row, {})[affinity] = None
         self._unsorted = {}
 
-    def best(self, shape: Shape, affinity: bytes, taken: Container[str]) -> Volume | None:
+    def best(self, shape: VolumeShape, affinity: bytes, taken: Container[str]) -> Volume | None:
         """The smallest volume of a group that will do."""
         entries = self.groups.get(affinity, ())
         for at in range(bisect_left(entries, (shape.size, "")), len(entries)):
@@ -123,7 +123,7 @@ class _Reached:
         self._stamp: Stamp | None = None
         self._reader: LogReader[bytes] = LogReader(volumes.log)
 
-    def update(self, shape: Shape, volumes: _Class, reach: Reach, rows: int) -> None:
+    def update(self, shape: VolumeShape, volumes: _Class, reach: Reach, rows: int) -> None:
         changed: Sequence[bytes] | None = self._reader.read()
         if self._stamp != reach.stamp or changed is None:
             self._stamp = reach.stamp
@@ -151,7 +151,7 @@ class VolumeIndex:
         self._reach = reach
         self._volumes: dict[str, Volume] = {}
         self._classes: dict[str, _Class] = {}
-        self._reached: dict[Shape, _Reached] = {}
+        self._reached: dict[VolumeShape, _Reached] = {}
 
     def put(self, name: str, obj: ReadOnlyObject | None) -> None:
         """A volume came, changed or went."""
@@ -165,7 +165,7 @@ class VolumeIndex:
     def names(self) -> list[str]:
         return [*self._volumes]
 
-    def reached(self, shape: Shape, rows: int) -> NDArray[np.int64]:
+    def reached(self, shape: VolumeShape, rows: int) -> NDArray[np.int64]:
         """For every row, whether (more than 0) some free volume that fits can be reached."""
         volumes = self._class(shape.storage_class)
         found = self._reached.get(shape)
@@ -176,7 +176,9 @@ class VolumeIndex:
         found.update(shape, volumes, self._reach, rows)
         return found.counts
 
-    def promised(self, shape: Shape, claim: ClaimName, taken: Container[str]) -> Volume | None:
+    def promised(
+        self, shape: VolumeShape, claim: ClaimName, taken: Container[str]
+    ) -> Volume | None:
         """The volume that names this claim already, if it will do."""
         volumes = self._class(shape.storage_class)
         for name in sorted(volumes.by_claim.get((claim.namespace, claim.name), ())):
@@ -186,7 +188,7 @@ class VolumeIndex:
         return None
 
     def choose(
-        self, shape: Shape, claim: ClaimName, row: int, taken: Container[str]
+        self, shape: VolumeShape, claim: ClaimName, row: int, taken: Container[str]
     ) -> Volume | None:
         """The volume that a claim gets on a node: one that names it, or the smallest (F-20)."""
         promised = self.promised(shape, claim, taken)

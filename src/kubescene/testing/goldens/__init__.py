@@ -9,16 +9,16 @@ recordings and what an API server, a volume controller and a device driver did i
 but no rule of scheduling.
 """
 
-from kubescene.testing.goldens.comparisons import Aspect, Difference, Tally
+from kubescene.testing.goldens.comparisons import Aspect, GoldenDifference, GoldenTally
 from kubescene.testing.goldens.recordings import Golden, GoldenFormatError
 from kubescene.testing.goldens.replays import read_goldens, replay, replay_files
 
 __all__ = [
     "Aspect",
-    "Difference",
     "Golden",
+    "GoldenDifference",
     "GoldenFormatError",
-    "Tally",
+    "GoldenTally",
     "read_goldens",
     "replay",
     "replay_files",

@@ -10,16 +10,19 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from kubescene.testing.goldens.comparisons import Tally, lines
+from kubescene.testing.goldens.comparisons import GoldenTally, lines
 from kubescene.testing.goldens.recordings import GoldenFormatError
 from kubescene.testing.goldens.replays import replay_files
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
-    tallies: list[Tally] = []
+    tallies: list[GoldenTally] = []
     try:
-        for tally in replay_files(options.files, case=options.case, kept=options.differences):
+        replayed = replay_files(
+            options.files, case=options.case, kept=options.differences, plain=options.plain
+        )
+        for tally in replayed:
             tallies.append(tally)
             if not options.json:
                 print("\n".join(lines(tally)), flush=True)
@@ -35,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0 if all(tally.is_equal for tally in tallies) else 1
 
 
-def _document(tallies: Sequence[Tally]) -> dict[str, object]:
+def _document(tallies: Sequence[GoldenTally]) -> dict[str, object]:
     return {
         "equal": all(tally.is_equal for tally in tallies),
         "families": {name: tally.to_dict() for name, tally in _named(tallies)},
@@ -43,7 +46,7 @@ def _document(tallies: Sequence[Tally]) -> dict[str, object]:
     }
 
 
-def _named(tallies: Sequence[Tally]) -> Iterator[tuple[str, Tally]]:
+def _named(tallies: Sequence[GoldenTally]) -> Iterator[tuple[str, GoldenTally]]:
     """Families by name; a name that several files have is numbered from the second on."""
     seen: Counter[str] = Counter()
     for tally in tallies:
@@ -65,6 +68,9 @@ def _parser() -> argparse.ArgumentParser:
         default=10,
         metavar="N",
         help="how many differences to show per family (default: 10)",
+    )
+    parser.add_argument(
+        "--plain", action="store_true", help="let the scheduler decide without shortcuts"
     )
     parser.add_argument("--json", action="store_true", help="print JSON instead of text")
     return parser

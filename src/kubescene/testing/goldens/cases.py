@@ -31,18 +31,20 @@ from kubescene.scheduler.framework.explain import Explain
 from kubescene.scheduler.framework.feature_gates import FeatureGates
 from kubescene.scheduler.framework.profile import ExtensionPoint, Profile
 from kubescene.scheduler.queue.waiting_places import Place
-from kubescene.testing.goldens.comparisons import Aspect, Comparison, Tally
+from kubescene.shortcuts import ALL, PLAIN
+from kubescene.testing.goldens.comparisons import Aspect, GoldenComparison, GoldenTally
 from kubescene.testing.goldens.environment import COPIED_LABELS
-from kubescene.testing.goldens.outcomes import NOTHING_SCORED, RECORDED, Matrix, Outcome
+from kubescene.testing.goldens.outcomes import NOTHING_SCORED, RECORDED, GoldenOutcome, Matrix
 from kubescene.testing.goldens.recordings import Golden, GoldenFormatError
-from kubescene.testing.goldens.worlds import Attempt, Effects, GroupAttempt, World
+from kubescene.testing.goldens.worlds import Attempt, Effects, GoldenWorld, GroupAttempt
 from kubescene.types import JsonObject
 
 
-def options_of(case: JsonObject) -> SchedulerOptions:
+def options_of(case: JsonObject, *, plain: bool = False) -> SchedulerOptions:
     """Raises `ConfigurationError` for a configuration that is refused."""
     gates = FeatureGates.of(case.get("featureGates") or {})
-    base = SchedulerOptions(explain=Explain.FULL, feature_gates=gates)
+    shortcuts = PLAIN if plain else ALL
+    base = SchedulerOptions(explain=Explain.FULL, feature_gates=gates, shortcuts=shortcuts)
     config = case.get("schedulerConfig")
     return base if config is None else read_configuration(config, base)
 
@@ -61,7 +63,9 @@ POINTS = {
 """The points that are recorded."""
 
 
-def compare_profiles(golden: Golden, options: SchedulerOptions, comparison: Comparison) -> None:
+def compare_profiles(
+    golden: Golden, options: SchedulerOptions, comparison: GoldenComparison
+) -> None:
     recorded = golden.result.get("profiles")
     if recorded is None:
         return
@@ -82,7 +86,9 @@ def _described(profile: Profile) -> dict[str, Any]:
     return points
 
 
-def compare_group(ours: GroupAttempt, recorded: Mapping[str, Any], comparison: Comparison) -> None:
+def compare_group(
+    ours: GroupAttempt, recorded: Mapping[str, Any], comparison: GoldenComparison
+) -> None:
     """Who was tried in which order, what came of each, and what was written."""
     theirs = recorded["members"]
     comparison.equal(Aspect.NEXT_START, ours.next_start, recorded["nextStart"])
@@ -95,7 +101,7 @@ def compare_group(ours: GroupAttempt, recorded: Mapping[str, Any], comparison: C
     for member, want in zip(ours.members, theirs, strict=True):
         comparison.at = f"{attempt} member {member.pod}"
         outcome = want["outcome"]
-        Outcome(member, comparison).compare(outcome, outcome.get("scored") or NOTHING_SCORED)
+        GoldenOutcome(member, comparison).compare(outcome, outcome.get("scored") or NOTHING_SCORED)
     comparison.at = attempt
 
 
@@ -105,12 +111,12 @@ NO_CYCLE = ("gated", "ignored", "bypassed")
 class IsolatedReplay:
     """One case, pod by pod."""
 
-    def __init__(self, golden: Golden, options: SchedulerOptions, tally: Tally) -> None:
+    def __init__(self, golden: Golden, options: SchedulerOptions, tally: GoldenTally) -> None:
         self._golden = golden
         self._options = options
         self._tally = tally
-        self._comparison = Comparison(golden.id, tally)
-        self._world = World(golden.case, options)
+        self._comparison = GoldenComparison(golden.id, tally)
+        self._world = GoldenWorld(golden.case, options)
 
     @property
     def differences(self) -> int:
@@ -165,7 +171,7 @@ class IsolatedReplay:
         theirs = want["outcome"]
         if _is_tie(ours, theirs):
             return True
-        Outcome(ours, self._comparison).compare(theirs, _scored(want))
+        GoldenOutcome(ours, self._comparison).compare(theirs, _scored(want))
         if "bindError" in theirs:
             Effects(self._world).hold(want["pod"], theirs)
         return False
@@ -192,7 +198,7 @@ class IsolatedReplay:
 
     def _catch_up(self, attempts: int) -> bool:
         """Make a world in which all went as recorded; False if that cannot be."""
-        world = self._world = World(self._golden.case, self._options)
+        world = self._world = GoldenWorld(self._golden.case, self._options)
         effects = Effects(world)
         for want in self._golden.result["attempts"][:attempts]:
             if not want.get("retry"):
@@ -240,11 +246,11 @@ PLACES = {
 class QueueReplay:
     """One case, step by step."""
 
-    def __init__(self, golden: Golden, options: SchedulerOptions, tally: Tally) -> None:
+    def __init__(self, golden: Golden, options: SchedulerOptions, tally: GoldenTally) -> None:
         self._golden = golden
         self._tally = tally
-        self._comparison = Comparison(golden.id, tally)
-        self._world = World(golden.case, options)
+        self._comparison = GoldenComparison(golden.id, tally)
+        self._world = GoldenWorld(golden.case, options)
         self._kinds = {obj["kind"]: obj["apiVersion"] for obj in _objects(golden.case)}
 
     @property
@@ -338,7 +344,7 @@ class QueueReplay:
             return
         outcome = recorded["outcome"]
         scored = outcome.get("scored") or NOTHING_SCORED
-        Outcome(ours, self._comparison).compare(outcome, scored)
+        GoldenOutcome(ours, self._comparison).compare(outcome, scored)
 
     def _compare_order(self, theirs: list[str]) -> None:
         self._world.scheduler.nodes.refresh()
@@ -389,12 +395,12 @@ def _extender_calls(step: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 UNIT = "attempts"
 
 
-def replay(golden: Golden, tally: Tally) -> None:
-    comparison = Comparison(golden.id, tally)
+def replay(golden: Golden, tally: GoldenTally) -> None:
+    comparison = GoldenComparison(golden.id, tally)
     theirs = golden.result.get("configError", "")
     mode = QueueReplay if "steps" in golden.case else IsolatedReplay
     try:
-        options = options_of(golden.case)
+        options = options_of(golden.case, plain=golden.plain)
         world = mode(golden, options, tally)
     except ConfigurationError as error:
         comparison.equal(Aspect.CONFIG_ERROR, str(error), theirs)

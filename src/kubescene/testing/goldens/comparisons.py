@@ -61,7 +61,7 @@ class Aspect(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class GoldenDifference:
     """One thing that is not as recorded. ``attempt`` says where in its case."""
 
     case: str
@@ -96,7 +96,7 @@ def shown(value: Any) -> str:
 
 
 @dataclass(slots=True)
-class Tally:
+class GoldenTally:
     """The comparisons of one family."""
 
     family: str
@@ -108,7 +108,7 @@ class Tally:
     compared: Counter[StrEnum] = field(default_factory=Counter)
     equal: Counter[StrEnum] = field(default_factory=Counter)
     differences: int = 0
-    first: list[Difference] = field(default_factory=list)
+    first: list[GoldenDifference] = field(default_factory=list)
     kept: int = 10
 
     @property
@@ -139,10 +139,10 @@ class Tally:
         }
 
 
-class Comparison:
+class GoldenComparison:
     """The comparisons of one case. ``at`` says which attempt they are about."""
 
-    def __init__(self, case: str, tally: Tally) -> None:
+    def __init__(self, case: str, tally: GoldenTally) -> None:
         self.case = case
         self.at = ""
         self.differences = 0
@@ -184,10 +184,10 @@ class Comparison:
         self.differences += 1
         self._tally.differences += 1
         if len(self._tally.first) < self._tally.kept:
-            self._tally.first.append(Difference(self.case, self.at, aspect, ours, theirs))
+            self._tally.first.append(GoldenDifference(self.case, self.at, aspect, ours, theirs))
 
 
-def lines(tally: Tally) -> Iterator[str]:
+def lines(tally: GoldenTally) -> Iterator[str]:
     """One family: a heading, a line per aspect, the first differences."""
     verdict = "equal" if tally.is_equal else f"{tally.differences:,} differences"
     yield (

@@ -26,7 +26,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from kubescene.actors import Actor, Role
+from kubescene.actors import Actor, Component
 from kubescene.api.builtin import builtin_scheme
 from kubescene.api.copies import own_copy
 from kubescene.api.options import (
@@ -56,7 +56,7 @@ DELETED_AT = "2024-03-01T12:00:00Z"
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class RecordedCall:
     """One write of the scheduler; ``verb`` as in ``updateStatus``."""
 
     verb: str
@@ -68,7 +68,7 @@ class Call:
         return f"{self.ref.namespace}/{self.ref.name}"
 
 
-Calls: TypeAlias = list[Call]
+Calls: TypeAlias = list[RecordedCall]
 
 
 class ReplayClient:
@@ -87,7 +87,7 @@ class ReplayClient:
 
     @property
     def actor(self) -> Actor:
-        return Actor("kube-scheduler", Role.SIMULATION)
+        return Actor("kube-scheduler", Component.SCHEDULER, inside=True)
 
     def settle(self) -> bool:
         """Let the others do their part; whether there was any."""
@@ -294,7 +294,7 @@ class ReplayClient:
         return self.store.put(record.resource, obj)
 
     def _note(self, verb: str, ref: ObjectRef, body: Any = None) -> None:
-        self.calls.append(Call(verb, ref, body))
+        self.calls.append(RecordedCall(verb, ref, body))
 
 
 def _is_released(obj: JsonObject) -> bool:

@@ -33,12 +33,11 @@ from kubescene.autoscalers.horizontal.observations import (
     ScaledPod,
     ScaleFailure,
 )
-from kubescene.autoscalers.horizontal.options import HorizontalOptions
-from kubescene.autoscalers.horizontal.specs import accepted, compiled
+from kubescene.autoscalers.horizontal.specs import HorizontalOptions, accepted, compiled
 from kubescene.autoscalers.horizontal.statuses import HorizontalStatus
-from kubescene.clock.durations import MILLISECOND, SECOND
 from kubescene.clock.timestamps import parse_time
-from kubescene.testing.goldens.comparisons import Comparison, Tally
+from kubescene.durations import MILLISECOND, SECOND
+from kubescene.testing.goldens.comparisons import GoldenComparison, GoldenTally
 from kubescene.testing.goldens.recordings import Golden, GoldenFormatError
 from kubescene.types import JsonObject, Nanoseconds
 
@@ -321,8 +320,8 @@ def check(case: JsonObject, result: JsonObject, where: str) -> None:
             raise GoldenFormatError(f'{where}: pass {number % len(steps)} has no time "t"')
 
 
-def replay(golden: Golden, tally: Tally) -> None:
-    comparison = Comparison(golden.id, tally)
+def replay(golden: Golden, tally: GoldenTally) -> None:
+    comparison = GoldenComparison(golden.id, tally)
     try:
         world = HorizontalWorld(golden.case)
         if "spec" in golden.result:
@@ -335,7 +334,9 @@ def replay(golden: Golden, tally: Tally) -> None:
         comparison.failed(HorizontalAspect.REPLAYED, text, "")
 
 
-def _replay(world: HorizontalWorld, golden: Golden, tally: Tally, comparison: Comparison) -> None:
+def _replay(
+    world: HorizontalWorld, golden: Golden, tally: GoldenTally, comparison: GoldenComparison
+) -> None:
     steps = golden.result["steps"]
     for number, (entry, step) in enumerate(zip(golden.case["timeline"], steps, strict=True)):
         comparison.at = f"pass {number} at {step['t']}"
@@ -349,7 +350,7 @@ def _replay(world: HorizontalWorld, golden: Golden, tally: Tally, comparison: Co
 
 
 def _compare(
-    result: Result | None, world: HorizontalWorld, step: JsonObject, comparison: Comparison
+    result: Result | None, world: HorizontalWorld, step: JsonObject, comparison: GoldenComparison
 ) -> None:
     status, equal = world.status, comparison.equal
     proposal = None if result is None else result.explanation.proposal

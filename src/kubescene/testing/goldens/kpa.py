@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from kubescene.autoscalers.kpa import Buckets, Scaler, ScalerSpec, WeightedBuckets
 from kubescene.clock import SECOND
-from kubescene.testing.goldens.comparisons import Comparison, Tally
+from kubescene.testing.goldens.comparisons import GoldenComparison, GoldenTally
 from kubescene.testing.goldens.recordings import Golden, GoldenFormatError
 from kubescene.types import JsonObject
 
@@ -39,8 +39,8 @@ def check(case: JsonObject, result: JsonObject, where: str) -> None:
         )
 
 
-def replay(golden: Golden, tally: Tally) -> None:
-    comparison = Comparison(golden.id, tally)
+def replay(golden: Golden, tally: GoldenTally) -> None:
+    comparison = GoldenComparison(golden.id, tally)
     try:
         (_replay_scaler if "initialReady" in golden.case else _replay_buckets)(golden, comparison)
     except Exception as error:
@@ -49,7 +49,7 @@ def replay(golden: Golden, tally: Tally) -> None:
     tally.attempts += len(golden.result["answers"])
 
 
-def _replay_scaler(golden: Golden, comparison: Comparison) -> None:
+def _replay_scaler(golden: Golden, comparison: GoldenComparison) -> None:
     case = golden.case
     scaler = Scaler.beginning(_spec(case["spec"]), case["initialReady"], _LATER_THAN_ALL)
     for step, theirs in zip(case["steps"], golden.result["answers"], strict=True):
@@ -64,7 +64,7 @@ def _replay_scaler(golden: Golden, comparison: Comparison) -> None:
         comparison.equal(KpaAspect.EXCESS, excess, theirs["excessBurstCapacity"])
 
 
-def _replay_buckets(golden: Golden, comparison: Comparison) -> None:
+def _replay_buckets(golden: Golden, comparison: GoldenComparison) -> None:
     case = golden.case
     kind = WeightedBuckets if case["weighted"] else Buckets
     buckets = kind(_at(case["windowSeconds"]), _at(case["granularitySeconds"]))

@@ -30,7 +30,7 @@ from kubescene.scheduler.framework.interfaces import Rows
 from kubescene.scheduler.framework.status import Code, Status
 from kubescene.scheduler.state.nominations import Nominations
 from kubescene.scheduler.state.pods import PodInfo
-from kubescene.testing.goldens.comparisons import Aspect, Comparison
+from kubescene.testing.goldens.comparisons import Aspect, GoldenComparison
 from kubescene.testing.goldens.environment import (
     CLAIM,
     SELECTED_NODE,
@@ -64,7 +64,7 @@ class Matrix:
     """All nodes for one pod."""
 
     def __init__(
-        self, cycle: Cycle, nominations: Nominations, pod: PodInfo, comparison: Comparison
+        self, cycle: Cycle, nominations: Nominations, pod: PodInfo, comparison: GoldenComparison
     ) -> None:
         self._cycle = cycle
         self._nominations = nominations
@@ -191,10 +191,10 @@ def _numbers(column: Any) -> list[int]:
 NOTHING_SCORED: Mapping[str, Any] = {"nodes": [], "totals": []}
 
 
-class Outcome:
+class GoldenOutcome:
     """The outcome of one attempt."""
 
-    def __init__(self, ours: Attempt, comparison: Comparison) -> None:
+    def __init__(self, ours: Attempt, comparison: GoldenComparison) -> None:
         self._ours = ours
         self._decision = ours.decision
         self._comparison = comparison

@@ -16,6 +16,8 @@ class Golden:
 
     case: JsonObject
     result: JsonObject
+    plain: bool = False
+    """Whether our scheduler is to decide without what is only faster (`kubescene.shortcuts`)."""
 
     @property
     def id(self) -> str:

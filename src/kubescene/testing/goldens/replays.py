@@ -14,6 +14,7 @@ import gzip
 import importlib
 import zlib
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from io import BufferedReader
 from pathlib import Path
 from time import process_time
@@ -21,7 +22,7 @@ from typing import Any, NamedTuple, Protocol, cast
 
 import orjson
 
-from kubescene.testing.goldens.comparisons import Tally
+from kubescene.testing.goldens.comparisons import GoldenTally
 from kubescene.testing.goldens.recordings import Golden, GoldenFormatError
 from kubescene.types import JsonObject
 
@@ -35,11 +36,11 @@ class FormatModule(Protocol):
     def check(self, case: JsonObject, result: JsonObject, where: str) -> None:
         """Raise `GoldenFormatError` if a recording is not of this format; ``where`` is its line."""
 
-    def replay(self, golden: Golden, tally: Tally) -> None:
+    def replay(self, golden: Golden, tally: GoldenTally) -> None:
         """Replay one recording and count what comes of it. Must not raise: that is a difference."""
 
 
-class Format(NamedTuple):
+class ReplayFormat(NamedTuple):
     """One kind of recordings: a case that has ``field`` is of it."""
 
     field: str
@@ -49,23 +50,23 @@ class Format(NamedTuple):
         return cast("FormatModule", importlib.import_module(self.module))
 
 
-SCHEDULER = Format("", "kubescene.testing.goldens.cases")
+SCHEDULER = ReplayFormat("", "kubescene.testing.goldens.cases")
 """Cases with ``pending`` or ``steps``; also what is of no format, so that it is told why."""
 
-HORIZONTAL = Format("hpa", "kubescene.testing.goldens.horizontal")
+HORIZONTAL = ReplayFormat("hpa", "kubescene.testing.goldens.horizontal")
 """Passes of the horizontal pod autoscaler's controller."""
 
-VERTICAL = Format("vpa", "kubescene.testing.goldens.vertical")
+VERTICAL = ReplayFormat("vpa", "kubescene.testing.goldens.vertical")
 """Cases of the vertical pod autoscaler: recommender, updater and admission."""
 
-KPA_SCALER = Format("initialReady", "kubescene.testing.goldens.kpa")
-KPA_BUCKETS = Format("granularitySeconds", "kubescene.testing.goldens.kpa")
+KPA_SCALER = ReplayFormat("initialReady", "kubescene.testing.goldens.kpa")
+KPA_BUCKETS = ReplayFormat("granularitySeconds", "kubescene.testing.goldens.kpa")
 """Decisions of Knative's pod autoscaler, and its averages."""
 
-FORMATS: tuple[Format, ...] = (HORIZONTAL, VERTICAL, KPA_SCALER, KPA_BUCKETS)
+FORMATS: tuple[ReplayFormat, ...] = (HORIZONTAL, VERTICAL, KPA_SCALER, KPA_BUCKETS)
 
 
-def format_of(case: JsonObject) -> Format:
+def format_of(case: JsonObject) -> ReplayFormat:
     return next((each for each in FORMATS if each.field in case), SCHEDULER)
 
 
@@ -117,21 +118,26 @@ def _part(row: Any, name: str, where: str) -> JsonObject:
     return part
 
 
-def replay_files(paths: Iterable[Path], *, case: str = "", kept: int = 10) -> Iterator[Tally]:
-    """The tally of each family, as soon as its file is done; ``case`` picks one golden by id."""
+def replay_files(
+    paths: Iterable[Path], *, case: str = "", kept: int = 10, plain: bool = False
+) -> Iterator[GoldenTally]:
+    """The tally of each family, as soon as its file is done; ``case`` picks one golden by id.
+
+    ``plain``: the scheduler decides without what is only faster.
+    """
     for path in paths:
-        tallies: dict[str, Tally] = {}
+        tallies: dict[str, GoldenTally] = {}
         for golden in read_goldens(path):
             if case and golden.id != case:
                 continue
             tally = tallies.get(golden.family)
             if tally is None:
                 tally = tallies[golden.family] = _tally(golden, kept)
-            replay(golden, tally)
+            replay(replace(golden, plain=plain), tally)
         yield from tallies.values()
 
 
-def replay(golden: Golden, tally: Tally) -> None:
+def replay(golden: Golden, tally: GoldenTally) -> None:
     """Replay one golden and count what comes of it."""
     started = process_time()
     before = tally.differences
@@ -141,5 +147,5 @@ def replay(golden: Golden, tally: Tally) -> None:
     tally.seconds += process_time() - started
 
 
-def _tally(golden: Golden, kept: int) -> Tally:
-    return Tally(golden.family, unit=format_of(golden.case).load().UNIT, kept=kept)
+def _tally(golden: Golden, kept: int) -> GoldenTally:
+    return GoldenTally(golden.family, unit=format_of(golden.case).load().UNIT, kept=kept)

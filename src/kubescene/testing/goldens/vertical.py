@@ -28,7 +28,7 @@ from kubescene.autoscalers.vertical.recommendations import Bound, ContainerEstim
 from kubescene.autoscalers.vertical.recommender import Recommender
 from kubescene.autoscalers.vertical.updater import assess, update
 from kubescene.clock import SECOND, parse_time
-from kubescene.testing.goldens.comparisons import Comparison, Tally
+from kubescene.testing.goldens.comparisons import GoldenComparison, GoldenTally
 from kubescene.testing.goldens.recordings import Golden, GoldenFormatError
 from kubescene.types import JsonObject
 
@@ -58,7 +58,7 @@ class VerticalAspect(StrEnum):
     PATCHES = "patches"
 
 
-def replay_updater(golden: Golden, comparison: Comparison) -> None:
+def replay_updater(golden: Golden, comparison: GoldenComparison) -> None:
     """One loop of the updater. Where the recorded one crashed there is nothing to compare."""
     case, result = golden.case, golden.result
     vpa, ranges = _given(case)
@@ -80,7 +80,7 @@ def replay_updater(golden: Golden, comparison: Comparison) -> None:
         comparison.equal(VerticalAspect.EVENTS, list(loop.events), result["events"])
 
 
-def replay_loops(golden: Golden, comparison: Comparison, tally: Tally) -> None:
+def replay_loops(golden: Golden, comparison: GoldenComparison, tally: GoldenTally) -> None:
     """Several loops of one updater, feature gate InPlace on: what it remembers is between them."""
     case = golden.case
     vpa, ranges = _given(case)
@@ -104,7 +104,7 @@ def replay_loops(golden: Golden, comparison: Comparison, tally: Tally) -> None:
 _PRIORITY = ("outsideRecommendedRange", "scaleUp", "resourceDiff")
 
 
-def replay_admission(golden: Golden, comparison: Comparison) -> None:
+def replay_admission(golden: Golden, comparison: GoldenComparison) -> None:
     """Pods that are about to be created."""
     vpa, ranges = _given(golden.case)
     for pod, theirs in zip(golden.case["pods"], golden.result["pods"], strict=True):
@@ -118,7 +118,7 @@ def _compare_admitted(
     pod: JsonObject,
     ranges: LimitRanges,
     theirs: JsonObject,
-    comparison: Comparison,
+    comparison: GoldenComparison,
 ) -> None:
     ours = admitted(vpa, pod, ranges)
     _compare_capped(capped(vpa, pod, ranges), theirs, comparison, ours.notes)
@@ -138,7 +138,7 @@ def _given(case: JsonObject) -> tuple[VerticalPodAutoscaler, LimitRanges]:
 def _compare_capped(
     ours: Capped | None,
     theirs: JsonObject,
-    comparison: Comparison,
+    comparison: GoldenComparison,
     said: dict[str, list[str]] | None = None,
 ) -> None:
     recommendations = [each.to_dict() for each in ours.recommendations] if ours else []
@@ -170,7 +170,7 @@ def check_ops(ops: Sequence[Any], where: str) -> None:
 class RecommenderReplay:
     """One case: a recommender that is told what the recorded one was told."""
 
-    def __init__(self, golden: Golden, comparison: Comparison, tally: Tally) -> None:
+    def __init__(self, golden: Golden, comparison: GoldenComparison, tally: GoldenTally) -> None:
         case = golden.case
         self._golden = golden
         self._comparison = comparison
@@ -320,8 +320,8 @@ _LISTS = (("steps", "ops"), ("loops", "loops"), ("pods", "pods"))
 """What a result holds for which part of its case."""
 
 
-def replay(golden: Golden, tally: Tally) -> None:
-    comparison = Comparison(golden.id, tally)
+def replay(golden: Golden, tally: GoldenTally) -> None:
+    comparison = GoldenComparison(golden.id, tally)
     try:
         _replay(golden, comparison, tally)
     except Exception as error:
@@ -330,7 +330,7 @@ def replay(golden: Golden, tally: Tally) -> None:
         comparison.failed(VerticalAspect.REPLAYED, said, "")
 
 
-def _replay(golden: Golden, comparison: Comparison, tally: Tally) -> None:
+def _replay(golden: Golden, comparison: GoldenComparison, tally: GoldenTally) -> None:
     if "ops" in golden.case:
         RecommenderReplay(golden, comparison, tally).run()
         return

@@ -47,14 +47,14 @@ from kubescene.scheduler.scheduler import Parts, Scheduler
 from kubescene.scheduler.state.pods import PodInfo
 from kubescene.scheduler.telling.attempt_reports import AttemptReports
 from kubescene.store import Store
-from kubescene.testing.goldens.environment import CLAIM, POD, Call, ReplayClient
+from kubescene.testing.goldens.environment import CLAIM, POD, RecordedCall, ReplayClient
 from kubescene.types import JsonObject
 
 RESOURCE_CLAIM = GroupVersionKind("resource.k8s.io", "v1", "ResourceClaim")
 _STATUS = ("allocation", "reservedFor", "devices")
 
 
-def claims_written(client: ReplayClient, calls: Sequence[Call]) -> JsonObject:
+def claims_written(client: ReplayClient, calls: Sequence[RecordedCall]) -> JsonObject:
     """The writes on claims in order, and each claim as they left it; empty if there are none."""
     written = [call for call in calls if call.ref.gvk == RESOURCE_CLAIM]
     if not written:
@@ -168,7 +168,7 @@ class Attempt:
     """The node that was chosen, also if binding went wrong."""
     next_start: int
     node_order: tuple[str, ...]
-    calls: list[Call]
+    calls: list[RecordedCall]
     claims: JsonObject
     extender_calls: list[dict[str, Any]] = field(default_factory=list)
     in_group: bool = False
@@ -298,7 +298,7 @@ class WitnessedGroups(GroupAttempts):
         return wrote
 
 
-class World:
+class GoldenWorld:
     """A case that is being replayed."""
 
     def __init__(self, case: JsonObject, options: SchedulerOptions) -> None:
@@ -362,7 +362,7 @@ class World:
         return made
 
 
-def group_condition_of(calls: list[Call]) -> JsonObject | None:
+def group_condition_of(calls: list[RecordedCall]) -> JsonObject | None:
     """The condition that was written into the group; None if none was."""
     for call in calls:
         if call.ref.gvk == POD_GROUP:
@@ -388,7 +388,7 @@ DISRUPTION = {"type": "DisruptionTarget", "status": "True", "reason": "Preemptio
 class Effects:
     """What kube-scheduler did to one world."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: GoldenWorld) -> None:
         self._world = world
         self._client = world.client
 

@@ -9,14 +9,13 @@ from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from kubescene.actors import Role
 from kubescene.api.kinds import NODE, POD
 from kubescene.api.options import DeleteOptions
 from kubescene.api.records.changes import Change
 from kubescene.client.interfaces import ObjectRef
 from kubescene.client.verbs import AnyObject, plain
 from kubescene.clock import Stream, Streams
-from kubescene.cluster import SCHEDULER, Cluster, ClusterOptions
+from kubescene.cluster import SCHEDULER, ClusterOptions, ClusterWorld
 from kubescene.scheduler import (
     NodeTable,
     PodInfo,
@@ -66,12 +65,12 @@ class PluginWorld:
 
     def __init__(self, subject: Subject, number: int) -> None:
         self.subject = subject
-        self.cluster = Cluster(ClusterOptions(seed=number, scheduler=subject.scheduler()))
+        self.cluster = ClusterWorld(ClusterOptions(seed=number, scheduler=subject.scheduler()))
         self.changes: list[Change] = []
         self._classes = PodClasses()
         self._chance: Stream = Streams(number).stream("conformance")
         self._made = 0
-        self.cluster.start((SCHEDULER,), Role.PRESIMULATION)
+        self.cluster.start((SCHEDULER,))
         self._client = self.cluster.client(self.cluster.actor)
         for obj in subject.objects:
             self._client.create(plain(obj))
@@ -105,7 +104,7 @@ class PluginWorld:
         """The same cluster with a scheduler, and so a plugin, that has just begun to look."""
         copy = deepcopy(self)
         copy.cluster.stop()
-        copy.cluster.start((SCHEDULER,), Role.PRESIMULATION)
+        copy.cluster.start((SCHEDULER,))
         return copy
 
     # -- letting something happen ------------------------------------------------------------

@@ -28,7 +28,7 @@ REQUESTS_AT_ONCE = 1 << 16
 _CHUNK = 1 << 14
 
 
-class Window(NamedTuple):
+class ArrivalWindow(NamedTuple):
     """A span of time with one rate. ``mass`` is the number of expected arrivals, Q32."""
 
     start: int
@@ -55,15 +55,15 @@ class Arrivals(Protocol):
         ...
 
 
-def whole_second(start: int, mass: int) -> Window:
-    return Window(start, SECOND, mass)
+def whole_second(start: int, mass: int) -> ArrivalWindow:
+    return ArrivalWindow(start, SECOND, mass)
 
 
 class SpacedArrivals:
     """The arrivals of a sequence of windows, of which those before ``halt`` count."""
 
     def __init__(
-        self, windows: Iterable[Window], spacing: Spacing, stream: Stream, halt: int
+        self, windows: Iterable[ArrivalWindow], spacing: Spacing, stream: Stream, halt: int
     ) -> None:
         self._windows = _before(windows, halt)
         self.expected = _expected(self._windows, halt)
@@ -113,7 +113,7 @@ class SpacedArrivals:
         levels = self._level + np.concatenate(([0], np.cumsum(block[:, 2])))
         self._level = int(levels[-1])
         place = np.searchsorted(levels, points, side="right") - 1
-        scales = np.array([_scale(Window(*row)) for row in block.tolist()], dtype=np.int64)
+        scales = np.array([_scale(ArrivalWindow(*row)) for row in block.tolist()], dtype=np.int64)
         down, factor, up = (scales[place, column] for column in range(3))
         offsets = ((points - levels[place]) >> down) * factor >> up
         arrived: Integers = block[place, 0] + np.minimum(offsets, block[place, 1] - 1)
@@ -167,7 +167,7 @@ class _Points:
         return points[:count]
 
 
-def _before(windows: Iterable[Window], halt: int) -> Integers:
+def _before(windows: Iterable[ArrivalWindow], halt: int) -> Integers:
     """The windows that begin before an instant, a row each."""
     numbers = array("q")
     for window in windows:
@@ -194,7 +194,7 @@ def _halves(start: int, end: int) -> Integers:
     return np.arange(first, last, dtype=np.int64) * ONE + half
 
 
-def _scale(window: Window) -> tuple[int, int, int]:
+def _scale(window: ArrivalWindow) -> tuple[int, int, int]:
     """How a share of a window's mass becomes a share of its width: ``(x >> a) * f >> b``."""
     down = max(0, window.mass.bit_length() - 32)
     up = 62 - window.width.bit_length()

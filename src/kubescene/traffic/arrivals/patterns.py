@@ -10,25 +10,25 @@ from typing import NamedTuple
 
 from kubescene.clock import SECOND, Stream
 from kubescene.clock.draws import cosine
-from kubescene.traffic.arrivals.arrivals import ONE, Window, whole_second
+from kubescene.traffic.arrivals.arrivals import ONE, ArrivalWindow, whole_second
 
 _QUARTER = 1 << 30
 _TURN_BITS = 32
 
 
-def uniform(number_of_requests: int, start: int, width: int) -> Iterator[Window]:
+def uniform(number_of_requests: int, start: int, width: int) -> Iterator[ArrivalWindow]:
     """So many requests, spread over one span of time."""
     if number_of_requests and width:
-        yield Window(start, width, number_of_requests * ONE)
+        yield ArrivalWindow(start, width, number_of_requests * ONE)
 
 
-def step(rps: int, after: int, halt: int) -> Iterator[Window]:
+def step(rps: int, after: int, halt: int) -> Iterator[ArrivalWindow]:
     """Nothing, then ``rps`` requests in every second."""
     for start in range(after, halt, SECOND):
         yield whole_second(start, rps * ONE)
 
 
-def ramp(delta_v: float, max_rps: int) -> Iterator[Window]:
+def ramp(delta_v: float, max_rps: int) -> Iterator[ArrivalWindow]:
     """A second more by ``delta_v`` up to ``max_rps``, and down again; the peak comes twice."""
     for number, rps in enumerate(ramp_rates(delta_v, max_rps)):
         yield whole_second(number * SECOND, rps * ONE)
@@ -44,7 +44,7 @@ def ramp_rates(delta_v: float, max_rps: int) -> Iterator[int]:
         yield max(int(rate), 0)
 
 
-def sinusoidal(amplitude: int, period: int, halt: int) -> Iterator[Window]:
+def sinusoidal(amplitude: int, period: int, halt: int) -> Iterator[ArrivalWindow]:
     """A sine around ``amplitude``, by whole seconds."""
     for start in range(0, halt, SECOND):
         yield whole_second(start, sinusoidal_rate(amplitude, period, start) * ONE)
@@ -62,7 +62,7 @@ def sine_at(instant: int, period: int) -> int:
     return cosine(turn - _QUARTER)
 
 
-def constant(rps: float, halt: int) -> Iterator[Window]:
+def constant(rps: float, halt: int) -> Iterator[ArrivalWindow]:
     mass = mass_of(rps)
     for start in range(0, halt, SECOND):
         yield whole_second(start, mass)
@@ -78,7 +78,7 @@ class Spikes(NamedTuple):
     after: int
 
 
-def spikes(shape: Spikes, halt: int) -> Iterator[Window]:
+def spikes(shape: Spikes, halt: int) -> Iterator[ArrivalWindow]:
     """The borders of spikes are borders of windows: they need not be whole seconds."""
     low, high = mass_of(shape.rps), mass_of(shape.spike_rps)
     start = 0
@@ -91,10 +91,10 @@ def spikes(shape: Spikes, halt: int) -> Iterator[Window]:
 
 
 class Diurnal(NamedTuple):
-    """A day: a cosine around ``rps`` that is highest at ``peak``, and noise on every second.
+    """A day: a cosine around ``rps`` that is highest at ``peak``, and noise on it.
 
-    ``amplitude`` and ``noise`` are shares of ``rps``; noise is normal, of this standard deviation,
-    and holds for ``noise_every``.
+    ``amplitude`` is a share of ``rps``. The rate is multiplied by a normal factor of mean 1 and
+    standard deviation ``noise``, which holds for ``noise_every`` and is never below 0.
     """
 
     rps: float
@@ -105,17 +105,17 @@ class Diurnal(NamedTuple):
     noise_every: int
 
 
-def diurnal(shape: Diurnal, halt: int, stream: Stream) -> Iterator[Window]:
+def diurnal(shape: Diurnal, halt: int, stream: Stream) -> Iterator[ArrivalWindow]:
     mean, swing = mass_of(shape.rps), mass_of(shape.amplitude)
     deviation = mass_of(shape.noise)
-    noise, noisy_until = 0, 0
+    factor, noisy_until = ONE, 0
     for start in range(0, halt, SECOND):
         if deviation and start >= noisy_until:
-            noise = stream.normal(0, deviation)
+            factor = max(ONE + stream.normal(0, deviation), 0)
             noisy_until += shape.noise_every
         wave = cosine((((start - shape.peak) % shape.period) << _TURN_BITS) // shape.period)
-        share = ONE + (swing * wave >> 30) + noise
-        yield whole_second(start, max(mean * share >> 32, 0))
+        share = (ONE + (swing * wave >> 30)) * factor >> 32
+        yield whole_second(start, mean * share >> 32)
 
 
 class RatePoint(NamedTuple):
@@ -125,7 +125,7 @@ class RatePoint(NamedTuple):
     rps: float
 
 
-def piecewise(points: Sequence[RatePoint], linear: bool, halt: int) -> Iterator[Window]:
+def piecewise(points: Sequence[RatePoint], linear: bool, halt: int) -> Iterator[ArrivalWindow]:
     """Rates between points, as steps or on straight lines; before the first there is nothing."""
     ends = [*points[1:], RatePoint(max(halt, points[-1].instant), points[-1].rps)]
     for here, following in zip(points, ends, strict=True):
@@ -136,20 +136,20 @@ def piecewise(points: Sequence[RatePoint], linear: bool, halt: int) -> Iterator[
             yield from slope(here.instant, following.instant, low, high)
 
 
-def span(start: int, end: int, per_second: int) -> Iterator[Window]:
+def span(start: int, end: int, per_second: int) -> Iterator[ArrivalWindow]:
     """Windows of a second, the last one shorter."""
     for begin in range(start, end, SECOND):
         width = min(SECOND, end - begin)
-        yield Window(begin, width, per_second * width // SECOND)
+        yield ArrivalWindow(begin, width, per_second * width // SECOND)
 
 
-def slope(start: int, end: int, low: int, high: int) -> Iterator[Window]:
+def slope(start: int, end: int, low: int, high: int) -> Iterator[ArrivalWindow]:
     """The same on a straight line: each window has the rate of its middle."""
     for begin in range(start, end, SECOND):
         width = min(SECOND, end - begin)
         middle = 2 * (begin - start) + width
         rate = low + (high - low) * middle // (2 * (end - start))
-        yield Window(begin, width, rate * width // SECOND)
+        yield ArrivalWindow(begin, width, rate * width // SECOND)
 
 
 def mass_of(rps: float) -> int:

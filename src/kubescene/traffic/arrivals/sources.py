@@ -1,10 +1,9 @@
 """From a spec to its arrivals: the chosen pattern, and the files that it reads."""
 
-import csv
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from decimal import Decimal, InvalidOperation
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from msgspec.structs import replace
@@ -13,11 +12,18 @@ from kubescene.clock import SECOND, Streams
 from kubescene.clock.batches import Integers
 from kubescene.errors import TrafficError
 from kubescene.traffic.arrivals import patterns
-from kubescene.traffic.arrivals.arrivals import Arrivals, RecordedArrivals, SpacedArrivals, Window
-from kubescene.traffic.spec.checks import MOST_RPS
+from kubescene.traffic.arrivals.arrivals import (
+    Arrivals,
+    ArrivalWindow,
+    RecordedArrivals,
+    SpacedArrivals,
+)
+from kubescene.traffic.arrivals.csv_files import Timed, timed_rows, timed_values
+from kubescene.traffic.spec.checks import MOST_RPS, MOST_VALUE
 from kubescene.traffic.spec.fields import (
     ConstantTraffic,
     DiurnalTraffic,
+    ExternalSeries,
     Interpolation,
     Pattern,
     PiecewiseTraffic,
@@ -30,12 +36,10 @@ from kubescene.traffic.spec.fields import (
     TrafficRun,
     TrafficSpec,
     UniformTraffic,
+    ValueAt,
 )
-from kubescene.traffic.spec.units import Duration
+from kubescene.traffic.spec.units import TrafficDuration
 
-MOST_ROWS = 50_000_000
-MOST_SECONDS = (1 << 63) // SECOND
-"""Later instants do not fit into 64 bits."""
 MOST_REQUESTS = 1 << 31
 """The sums of unit exponentials fit into 64 bits up to here."""
 
@@ -54,7 +58,9 @@ def fitting_memory() -> Iterator[None]:
 def arrivals_of(spec: TrafficSpec, folder: Path | None = None) -> Arrivals:
     """The arrivals of a run; files of the spec are looked for in ``folder``."""
     if spec.traffic.pattern is Pattern.REPLAY:
-        return RecordedArrivals(recorded(spec.traffic.replay or ReplayTraffic(), folder))
+        return RecordedArrivals(
+            recorded(spec.traffic.replay or ReplayTraffic(), folder, int(spec.duration))
+        )
     streams = Streams(spec.seed)
     windows = windows_of(spec, streams, folder)
     stream = streams.stream("traffic/arrivals")
@@ -69,14 +75,15 @@ def arrivals_of(spec: TrafficSpec, folder: Path | None = None) -> Arrivals:
 
 def embedded(run: TrafficRun, folder: Path | None = None) -> TrafficRun:
     """The same run with what stands in its file written into it: complete in itself."""
+    run, halt = with_series(run, folder), int(run.spec.duration)
     traffic = run.spec.traffic
     if traffic.piecewise is not None and traffic.piecewise.file:
-        points = rate_points(traffic.piecewise, folder)
-        rates = tuple(RateAt(at=Duration(point.instant), rps=point.rps) for point in points)
-        piecewise = replace(traffic.piecewise, points=rates, file="")
+        points = rate_points(traffic.piecewise, folder, halt)
+        rates = tuple(RateAt(at=TrafficDuration(point.instant), rps=point.rps) for point in points)
+        piecewise = replace(traffic.piecewise, points=rates, file="", origin=None)
         traffic = replace(traffic, piecewise=piecewise)
     elif traffic.replay is not None and traffic.replay.file:
-        arrivals = tuple(map(Duration, recorded(traffic.replay, folder).tolist()))
+        arrivals = tuple(map(TrafficDuration, recorded(traffic.replay, folder, halt).tolist()))
         replay = ReplayTraffic(arrivals=arrivals)
         traffic = replace(traffic, replay=replay)
     else:
@@ -84,7 +91,27 @@ def embedded(run: TrafficRun, folder: Path | None = None) -> TrafficRun:
     return replace(run, spec=replace(run.spec, traffic=traffic))
 
 
-def windows_of(spec: TrafficSpec, streams: Streams, folder: Path | None = None) -> Iterator[Window]:
+def with_series(run: TrafficRun, folder: Path | None = None) -> TrafficRun:
+    """The same run with its metrics from outside placed in it, whatever they were read from."""
+    metrics, halt = run.spec.metrics, int(run.spec.duration)
+    if not any(each.file or each.origin is not None for each in metrics.external):
+        return run
+    placed = tuple(
+        ExternalSeries(
+            name=each.name,
+            points=tuple(
+                ValueAt(at=TrafficDuration(at), value=value)
+                for at, value in series_points(each, folder, halt, index)
+            ),
+        )
+        for index, each in enumerate(metrics.external)
+    )
+    return replace(run, spec=replace(run.spec, metrics=replace(metrics, external=placed)))
+
+
+def windows_of(
+    spec: TrafficSpec, streams: Streams, folder: Path | None = None
+) -> Iterator[ArrivalWindow]:
     """How many requests are expected when."""
     traffic, halt = spec.traffic, int(spec.duration)
     match traffic.pattern:
@@ -111,7 +138,7 @@ def windows_of(spec: TrafficSpec, streams: Streams, folder: Path | None = None) 
         case _:
             piecewise = traffic.piecewise or PiecewiseTraffic()
             linear = piecewise.interpolation is Interpolation.LINEAR
-            return patterns.piecewise(rate_points(piecewise, folder), linear, halt)
+            return patterns.piecewise(rate_points(piecewise, folder, halt), linear, halt)
 
 
 def _spikes(given: SpikesTraffic) -> patterns.Spikes:
@@ -124,94 +151,86 @@ def _diurnal(given: DiurnalTraffic) -> patterns.Diurnal:
     )
 
 
-def rate_points(given: PiecewiseTraffic, folder: Path | None) -> list[patterns.RatePoint]:
-    """The points of a piecewise pattern, from the spec or from its file."""
-    if not given.file:
-        return [patterns.RatePoint(point.at, point.rps) for point in given.points]
-    path = "spec.traffic.piecewise.file"
-    points: list[patterns.RatePoint] = []
-    for where, row in _rows(given.file, folder, path):
-        if len(row) != 2:
-            raise TrafficError("a row needs two columns, time and rps", source=where)
-        instant, rate = _instant(row[0], where), _number(row[1], where, MOST_RPS)
-        if points and instant <= points[-1].instant:
-            raise TrafficError("its time must come after that of the row before", source=where)
-        points.append(patterns.RatePoint(instant, float(rate)))
-    if not points:
-        raise TrafficError(f"{given.file} has no rows", path=path)
-    return points
-
-
-def recorded(given: ReplayTraffic, folder: Path | None) -> Integers:
-    """The instants of a recording, in order."""
+def rate_points(
+    given: PiecewiseTraffic, folder: Path | None, halt: int
+) -> list[patterns.RatePoint]:
+    """The points of a piecewise pattern, from the spec or from its file, within the run."""
+    path = "spec.traffic.piecewise"
+    read = ArrivalSeries([(point.at, point.rps) for point in given.points], calendar=False)
     if given.file:
-        rows = _rows(given.file, folder, "spec.traffic.replay.file")
-        instants = [_instant(row[0], where) for where, row in rows]
-        if not instants:
-            raise TrafficError(f"{given.file} has no rows", path="spec.traffic.replay.file")
+        read = ArrivalSeries.of(timed_values(given.file, folder, f"{path}.file", "rps", MOST_RPS))
+    return [patterns.RatePoint(*each) for each in read.placed(given.origin, halt, path)]
+
+
+def series_points(
+    given: ExternalSeries, folder: Path | None, halt: int, index: int = 0
+) -> list[tuple[int, float]]:
+    """The points of a metric from outside, from the spec or from its file, within the run."""
+    path = f"spec.metrics.external[{index}]"
+    read = ArrivalSeries([(point.at, point.value) for point in given.points], calendar=False)
+    if given.file:
+        read = ArrivalSeries.of(
+            timed_values(given.file, folder, f"{path}.file", "value", MOST_VALUE)
+        )
+    return read.placed(given.origin, halt, path)
+
+
+class ArrivalSeries(NamedTuple):
+    """Values by time as they were written; ``calendar``: some times are RFC 3339."""
+
+    points: list[tuple[int, float]]
+    calendar: bool
+
+    @classmethod
+    def of(cls, rows: Iterable[tuple[Timed, float]]) -> "ArrivalSeries":
+        points, calendar = [], False
+        for row, value in rows:
+            points.append((row.instant, value))
+            calendar = calendar or row.calendar
+        return cls(points, calendar)
+
+    def placed(self, origin: int | None, halt: int, path: str) -> list[tuple[int, float]]:
+        """By times of the run."""
+        first = self.points[0][0]
+        start = origin_of(origin, first, calendar=self.calendar)
+        check_place(first, start, halt, path)
+        return [(instant - start, value) for instant, value in self.points]
+
+
+def origin_of(given: int | None, first: int, *, calendar: bool) -> int:
+    """What times count from: as it was said, or where a calendar begins to be of interest."""
+    if given is not None:
+        return int(given)
+    return first if calendar else 0
+
+
+def check_place(first: int, origin: int, halt: int, path: str) -> None:
+    """Nothing lies before the run, and not everything after it: nobody would notice."""
+    if first < origin:
+        raise TrafficError("there are times before it", path=f"{path}.origin")
+    if first - origin >= halt:
+        raise TrafficError(
+            "all times lie after the end of the run: the first is "
+            f"{TrafficDuration(first - origin)} after its start, the run is "
+            f"{TrafficDuration(halt)} long; times count from origin, for these perhaps "
+            f"{first // SECOND}",
+            path=f"{path}.origin",
+        )
+
+
+def recorded(given: ReplayTraffic, folder: Path | None, halt: int) -> Integers:
+    """The instants of a recording, in order."""
+    path, calendar = "spec.traffic.replay", False
+    if given.file:
+        instants = []
+        for row in timed_rows(given.file, folder, f"{path}.file"):
+            instants.append(row.instant)
+            calendar = calendar or row.calendar
     else:
         instants = list(given.arrivals)
-    array = np.sort(np.array(instants, dtype=np.int64) - given.origin)
-    if len(array) and array[0] < 0:
-        raise TrafficError("there are arrivals before it", path="spec.traffic.replay.origin")
-    return array
-
-
-def _rows(file: str, folder: Path | None, path: str) -> Iterator[tuple[str, list[str]]]:
-    """The rows of a CSV file with their places, without the heading, if there is one."""
-    found = _inside(file, folder, path)
-    try:
-        with found.open(encoding="utf-8-sig", newline="") as stream:
-            for number, row in enumerate(csv.reader(stream), start=1):
-                if number > MOST_ROWS:
-                    raise TrafficError(f"{file} has more than {MOST_ROWS} rows", path=path)
-                where = f"{found}:{number}"
-                if row and not (number == 1 and _is_heading(row, where)):
-                    yield where, row
-    except FileNotFoundError:
-        raise TrafficError(f"there is no file {found}", path=path) from None
-    except (OSError, UnicodeError, csv.Error) as error:
-        raise TrafficError(f"{found} cannot be read: {error}", path=path) from error
-
-
-def _inside(file: str, folder: Path | None, path: str) -> Path:
-    """A file in the folder of the TrafficRun; nowhere else."""
-    if folder is None:
-        raise TrafficError("a file can be named only in a TrafficRun that is one itself", path=path)
-    found = (folder / file).resolve()
-    if not found.is_relative_to(folder.resolve()):
-        raise TrafficError(f"{file} is outside the folder of the TrafficRun", path=path)
-    return found
-
-
-def _is_heading(row: list[str], where: str) -> bool:
-    """Whether these are names: no number among them, and no time in another notation."""
-    names = [cell.strip().lower() for cell in row]
-    if names[0][:1].isdecimal() or any(map(_is_number, names)):
-        return False
-    if "time" in names[1:]:
-        raise TrafficError("the column time has to be the first", source=where)
-    return True
-
-
-def _is_number(text: str) -> bool:
-    try:
-        Decimal(text)
-    except InvalidOperation:
-        return False
-    return True
-
-
-def _number(text: str, where: str, most: int) -> Decimal:
-    try:
-        number = Decimal(text.strip())
-    except InvalidOperation:
-        raise TrafficError(f"{text!r} is not a number", source=where) from None
-    if not number.is_finite() or not 0 <= number <= most:
-        raise TrafficError(f"{text!r} is not a number from 0 to {most}", source=where)
-    return number
-
-
-def _instant(text: str, where: str) -> int:
-    """Seconds, to the nanosecond."""
-    return int(_number(text, where, MOST_SECONDS) * SECOND)
+    array = np.sort(np.array(instants, dtype=np.int64))
+    first = int(array[0])
+    origin = origin_of(given.origin, first, calendar=calendar)
+    check_place(first, origin, halt, path)
+    placed: Integers = array - origin
+    return placed

@@ -6,7 +6,7 @@ from kubescene.autoscalers import EventType, MetricType, Pod, PodState, Stat
 from kubescene.autoscalers.dispatcher import Partition
 from kubescene.traffic.faithful.requests import RequestsProcessing
 from kubescene.traffic.flow.sampling import MetricsTimes
-from kubescene.traffic.world.entities import Entity, Kind
+from kubescene.traffic.world.entities import Entity, EntityKind
 from kubescene.traffic.world.environment import Environment
 from kubescene.traffic.world.movements import Movement, MovementKind
 from kubescene.traffic.world.stocks import ArrayStock, Stock, Ticktock
@@ -24,7 +24,7 @@ class FaithfulReplica(Entity):
     )
 
     def __init__(self, number: int, processing: RequestsProcessing, now: int) -> None:
-        super().__init__(Kind.REPLICA, number)
+        super().__init__(EntityKind.REPLICA, number)
         self.processing = processing
         self.launched_at = now
         self.activated_at = self.deactivated_at = self.terminated_at = -1
@@ -38,11 +38,11 @@ MakeReplica = Callable[[int], FaithfulReplica]
 """A new replica of so many millicores."""
 
 
-class ReplicaSource(Stock[FaithfulReplica]):
+class FaithfulReplicaSource(Stock[FaithfulReplica]):
     __slots__ = ("_cpu", "_make")
 
     def __init__(self, make: MakeReplica, cpu: int) -> None:
-        super().__init__("ReplicaSource", Kind.REPLICA)
+        super().__init__("ReplicaSource", EntityKind.REPLICA)
         self._make = make
         self._cpu = cpu
 
@@ -50,17 +50,17 @@ class ReplicaSource(Stock[FaithfulReplica]):
         return self._make(self._cpu) if entity is None else entity
 
 
-class Metrics(Entity):
+class FaithfulMetrics(Entity):
     """A sample on its way to autoscalers."""
 
     __slots__ = ("stats",)
 
     def __init__(self, number: int, stats: tuple[Stat, ...]) -> None:
-        super().__init__(Kind.METRICS, number)
+        super().__init__(EntityKind.METRICS, number)
         self.stats = stats
 
 
-class MetricsSource(Stock[Metrics]):
+class FaithfulMetricsSource(Stock[FaithfulMetrics]):
     """Whoever takes from here gets a sample of this instant."""
 
     __slots__ = ("_environment", "_numbers", "_replica")
@@ -68,17 +68,17 @@ class MetricsSource(Stock[Metrics]):
     def __init__(
         self, environment: Environment, replica: FaithfulReplica, numbers: list[int]
     ) -> None:
-        super().__init__("MetricsSource", Kind.METRICS)
+        super().__init__("MetricsSource", EntityKind.METRICS)
         self._environment = environment
         self._replica = replica
         self._numbers = numbers
 
-    def remove(self, entity: Metrics | None = None) -> Metrics:
+    def remove(self, entity: FaithfulMetrics | None = None) -> FaithfulMetrics:
         del entity
         self._numbers[0] += 1
         now, replica = self._environment.now, self._replica
         inside, occupied = replica.processing.count, int(replica.processing.occupied)
-        return Metrics(
+        return FaithfulMetrics(
             self._numbers[0],
             (
                 Stat(now, replica.name, MetricType.CONCURRENT_REQUESTS_MILLIS, inside * 1000),
@@ -87,33 +87,33 @@ class MetricsSource(Stock[Metrics]):
         )
 
 
-class MetricsPipeline(ArrayStock[Metrics]):
+class FaithfulMetricsPipeline(ArrayStock[FaithfulMetrics]):
     __slots__ = ("_environment", "_lag", "_sink")
 
     def __init__(self, environment: Environment, sink: "MetricsSink", lag: int) -> None:
-        super().__init__("MetricsPipeline", Kind.METRICS)
+        super().__init__("MetricsPipeline", EntityKind.METRICS)
         self._environment = environment
         self._sink = sink
         self._lag = lag
 
-    def add(self, entity: Metrics) -> None:
+    def add(self, entity: FaithfulMetrics) -> None:
         at = self._environment.now + self._lag
         kind = MovementKind.SEND_METRICS_TO_SINK
         self._environment.add_to_schedule(Movement(kind, at, self, self._sink, entity))
         super().add(entity)
 
 
-class MetricsSink(Stock[Metrics]):
+class MetricsSink(Stock[FaithfulMetrics]):
     """Autoscalers get what arrives here; it is not kept."""
 
     __slots__ = ("_environment", "_partition")
 
     def __init__(self, environment: Environment, partition: Partition) -> None:
-        super().__init__("MetricsSink", Kind.METRICS)
+        super().__init__("MetricsSink", EntityKind.METRICS)
         self._environment = environment
         self._partition = partition
 
-    def add(self, entity: Metrics) -> None:
+    def add(self, entity: FaithfulMetrics) -> None:
         self.check(entity)
         self._partition.stat(self._environment.now, entity.stats)
 
@@ -131,8 +131,8 @@ class MetricsTicks:
     ) -> None:
         self._environment = environment
         self._interval = times.interval
-        self._source = MetricsSource(environment, replica, numbers)
-        self._pipeline = MetricsPipeline(environment, sink, times.lag)
+        self._source = FaithfulMetricsSource(environment, replica, numbers)
+        self._pipeline = FaithfulMetricsPipeline(environment, sink, times.lag)
         self._ticktock = Ticktock("Metrics Ticktock", replica, self._ticked)
         self._tick_at(environment.now + times.first)
 
@@ -159,7 +159,7 @@ class ReplicasActive(ArrayStock[FaithfulReplica]):
         partition: Partition,
         start_metrics: Callable[[FaithfulReplica], object],
     ) -> None:
-        super().__init__("ReplicasActive", Kind.REPLICA)
+        super().__init__("ReplicasActive", EntityKind.REPLICA)
         self._environment = environment
         self._partition = partition
         self._start_metrics = start_metrics

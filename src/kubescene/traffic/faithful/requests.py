@@ -7,7 +7,7 @@ import numpy as np
 from kubescene.clock import Stream
 from kubescene.traffic.faithful.queueing import CpuRules, admit
 from kubescene.traffic.flow.records import NO_REPLICA, RequestColumns, RequestOutcome
-from kubescene.traffic.world.entities import Entity, Kind
+from kubescene.traffic.world.entities import Entity, EntityKind
 from kubescene.traffic.world.environment import Environment
 from kubescene.traffic.world.movements import Movement, MovementKind
 from kubescene.traffic.world.stocks import ArrayStock, Stock
@@ -19,7 +19,7 @@ class FaithfulRequest(Entity):
     __slots__ = ("use",)
 
     def __init__(self, number: int) -> None:
-        super().__init__(Kind.REQUEST, number)
+        super().__init__(EntityKind.REQUEST, number)
         self.use = 0.0
 
 
@@ -74,7 +74,7 @@ class TrafficSource(Stock[FaithfulRequest]):
     __slots__ = ("_environment", "_log")
 
     def __init__(self, environment: Environment, log: RequestLog) -> None:
-        super().__init__("TrafficSource", Kind.REQUEST)
+        super().__init__("TrafficSource", EntityKind.REQUEST)
         self._environment = environment
         self._log = log
 
@@ -91,7 +91,7 @@ class EndStock(Stock[FaithfulRequest]):
     def __init__(
         self, name: str, environment: Environment, log: RequestLog, outcome: RequestOutcome
     ) -> None:
-        super().__init__(name, Kind.REQUEST)
+        super().__init__(name, EntityKind.REQUEST)
         self._environment = environment
         self._log = log
         self._outcome = outcome
@@ -130,7 +130,7 @@ class RequestsProcessing(ArrayStock[FaithfulRequest]):
         log: RequestLog,
         failed: EndStock,
     ) -> None:
-        super().__init__(f"RequestsProcessing [{replica}]", Kind.REQUEST)
+        super().__init__(f"RequestsProcessing [{replica}]", EntityKind.REQUEST)
         self.total = float(total)
         self.occupied = 0.0
         self._replica = replica

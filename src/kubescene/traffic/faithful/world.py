@@ -9,10 +9,10 @@ from kubescene.traffic.arrivals.arrivals import REQUESTS_AT_ONCE, Arrivals
 from kubescene.traffic.faithful.queueing import CpuRules
 from kubescene.traffic.faithful.replicas import (
     FaithfulReplica,
+    FaithfulReplicaSource,
     MetricsSink,
     MetricsTicks,
     ReplicasActive,
-    ReplicaSource,
 )
 from kubescene.traffic.faithful.requests import (
     EndStock,
@@ -25,7 +25,7 @@ from kubescene.traffic.faithful.requests import (
 from kubescene.traffic.flow.records import RequestColumns, RequestOutcome
 from kubescene.traffic.spec.fields import TrafficSpec
 from kubescene.traffic.world.decisions import resource
-from kubescene.traffic.world.entities import Entity, Kind
+from kubescene.traffic.world.entities import Entity, EntityKind
 from kubescene.traffic.world.environment import ShiftingSchedule
 from kubescene.traffic.world.movements import MOVEMENT_KINDS, Movement, MovementKind
 from kubescene.traffic.world.stocks import ArrayStock, Stock, WatchedStock
@@ -75,23 +75,25 @@ class FaithfulWorld(TrafficWorld):
         self._columns: RequestColumns | None = None
         # Ticks never overtake each other, though one may be put off by some nanoseconds.
         self._tick = next_tick(spec)
-        self.source = ReplicaSource(self._make, int(spec.replicas.cpu))
-        self.launching: ArrayStock[FaithfulReplica] = ArrayStock("ReplicasLaunching", Kind.REPLICA)
+        self.source = FaithfulReplicaSource(self._make, int(spec.replicas.cpu))
+        self.launching: ArrayStock[FaithfulReplica] = ArrayStock(
+            "ReplicasLaunching", EntityKind.REPLICA
+        )
         self.active = ReplicasActive(environment, partition, self._start_metrics)
         self.terminating: WatchedStock[FaithfulReplica] = WatchedStock(
-            "ReplicasTerminating", Kind.REPLICA, added=self._terminate
+            "ReplicasTerminating", EntityKind.REPLICA, added=self._terminate
         )
         self.terminated: WatchedStock[FaithfulReplica] = WatchedStock(
-            "ReplicasTerminated", Kind.REPLICA, added=self._end
+            "ReplicasTerminated", EntityKind.REPLICA, added=self._end
         )
         self.desired_stock: WatchedStock[Entity] = WatchedStock(
-            "ReplicasDesired", Kind.DESIRED, added=self._increased, removed=self._reduced
+            "ReplicasDesired", EntityKind.DESIRED, added=self._increased, removed=self._reduced
         )
-        self.desired_source: ArrayStock[Entity] = ArrayStock("DesiredSource", Kind.DESIRED)
-        self.desired_sink: ArrayStock[Entity] = ArrayStock("DesiredSink", Kind.DESIRED)
+        self.desired_source: ArrayStock[Entity] = ArrayStock("DesiredSource", EntityKind.DESIRED)
+        self.desired_sink: ArrayStock[Entity] = ArrayStock("DesiredSink", EntityKind.DESIRED)
         self.traffic = TrafficSource(environment, self.requests)
         self.routing: WatchedStock[FaithfulRequest] = WatchedStock(
-            "RequestsRouting", Kind.REQUEST, added=self._route
+            "RequestsRouting", EntityKind.REQUEST, added=self._route
         )
         name = "RequestsFailed"
         self._refused = EndStock(name, environment, self.requests, RequestOutcome.REFUSED)
@@ -238,7 +240,7 @@ class FaithfulWorld(TrafficWorld):
     def desire(self, replicas: int) -> None:
         before = self.desired
         for _ in range(replicas - before):
-            wish = Entity(Kind.DESIRED)
+            wish = Entity(EntityKind.DESIRED)
             self.desired_source.add(wish)
             kind = MovementKind.INCREASE_DESIRED
             self._move(kind, 1, self.desired_source, self.desired_stock, wish)

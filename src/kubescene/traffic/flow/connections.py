@@ -14,10 +14,9 @@ from heapq import heappop, heappush, heapreplace
 
 import numpy as np
 
-from kubescene.traffic.flow.any_order_slots import AnyOrderSlot
 from kubescene.traffic.flow.kernels import NEVER, Service
-from kubescene.traffic.flow.routing import Batch, Division, parts_of
-from kubescene.traffic.flow.slots import InOrderSlot, Slot
+from kubescene.traffic.flow.routing import BatchDivision, RequestBatch, parts_of
+from kubescene.traffic.flow.slots import AnyOrderSlot, InOrderSlot, RouterSlot
 
 
 class LeastConnections:
@@ -26,7 +25,7 @@ class LeastConnections:
     def __init__(self, service: Service, io: int) -> None:
         self._service = service
         self._io = io
-        self._slots: list[Slot] = []
+        self._slots: list[RouterSlot] = []
         self._inside: list[int] = []
         self._places: dict[int, int] = {}
         self._bounds: list[tuple[int, int]] = []
@@ -46,6 +45,10 @@ class LeastConnections:
         self._inside.append(0)
         self._renumber()
 
+    def waited(self, place: int, since: list[int], now: int) -> None:
+        self._slots[place].waited(since)
+        self._look(place, now)
+
     def parted(self, number: int) -> None:
         place = self._places[number]
         del self._slots[place], self._inside[place]
@@ -59,10 +62,10 @@ class LeastConnections:
         self._slots[place].resize(capacity, now)
         self._look(place, now)
 
-    def divide(self, batch: Batch, replicas: int) -> Division:
+    def divide(self, batch: RequestBatch, replicas: int) -> BatchDivision:
         demands = batch.demands or [self._service.demand] * len(batch.arrivals)
         found = np.array(self._route(batch.arrivals, demands), dtype=np.int64)
-        return Division(found, parts_of(batch, found, replicas))
+        return BatchDivision(found, parts_of(batch, found, replicas))
 
     def _route(self, arrivals: list[int], demands: list[int]) -> list[int]:
         slots, inside, bounds, waits = self._slots, self._inside, self._bounds, self._waits

@@ -18,13 +18,18 @@ import numpy as np
 from kubescene.clock import Stream
 from kubescene.clock.batches import Integers, scaled_exponentials, unit_exponentials
 from kubescene.traffic.arrivals.arrivals import REQUESTS_AT_ONCE, Arrivals
-from kubescene.traffic.flow.kernels import NEVER, Processor, Served, Service
-from kubescene.traffic.flow.least_left_first import LeastLeftFirst
-from kubescene.traffic.flow.oldest_first import OldestFirst
+from kubescene.traffic.flow.kernels import (
+    NEVER,
+    LeastLeftFirst,
+    OldestFirst,
+    Processor,
+    Served,
+    Service,
+)
 from kubescene.traffic.flow.records import NO_REPLICA, RequestColumns, RequestOutcome
-from kubescene.traffic.flow.routing import Batch, Part, Router
-from kubescene.traffic.flow.sampling import Meter, MetricsTimes, Sample
-from kubescene.traffic.flow.stations import Station
+from kubescene.traffic.flow.routing import Part, RequestBatch, Router
+from kubescene.traffic.flow.sampling import MetricsTimes, ReplicaMeter, ReplicaSample
+from kubescene.traffic.flow.waiting import ActivatorQueue
 
 MEAN_BITS = 45
 """Means of exponentials that are drawn by the thousand are shorter; longer ones are rounded."""
@@ -33,7 +38,31 @@ STATIONS_AT_ONCE = 256
 _OK, _TIMEOUT = np.uint8(RequestOutcome.OK), np.uint8(RequestOutcome.TIMEOUT)
 
 
-class Drain(NamedTuple):
+class Station:
+    """A replica as far as requests see it: a processor, and a meter if somebody wants samples."""
+
+    __slots__ = ("_waits", "last_end", "meter", "number", "processor", "room")
+
+    def __init__(self, number: int, processor: Processor, meter: ReplicaMeter | None) -> None:
+        self.number = number
+        self.processor = processor
+        self.meter = meter
+        self.last_end = 0
+        self.room = NEVER
+        """So many requests it can hold; one more and it is out of memory."""
+        self._waits: list[int] = []
+
+    def waits_until(self, ends: list[int]) -> None:
+        """These have left the CPU and are inside until then."""
+        self._waits += ends
+
+    def inside(self, now: int) -> int:
+        """How many are in the CPU, or wait after it. Kept only where there is a bound."""
+        self._waits = [end for end in self._waits if end >= now]
+        return self.processor.held + len(self._waits)
+
+
+class DrainedReplica(NamedTuple):
     """When the last request of a leaving replica was gone, and how many were killed then."""
 
     drained_at: int
@@ -61,7 +90,7 @@ class _Batch(NamedTuple):
 
     served: Served
     shares: list[tuple[Station, int, int]]
-    cuts: list[tuple[Meter, int]]
+    cuts: list[tuple[ReplicaMeter, int]]
 
 
 class Flow:
@@ -77,9 +106,12 @@ class Flow:
         demand_stream: Stream,
         times: MetricsTimes | None,
         halt: int,
+        waits: bool = False,
     ) -> None:
+        """With ``waits``, requests wait while there is no station; otherwise they are refused."""
         self.halt = halt
         self.columns = RequestColumns(arrivals.expected)
+        self.waiting = ActivatorQueue(self.columns, service.timeout) if waits else None
         self.stations: list[Station] = []
         self._numbers: Integers | None = None
         """Of the stations; none since one of them came or went."""
@@ -95,13 +127,14 @@ class Flow:
         self._demand_stream = demand_stream
         self._times = times
         self._now = 0
-        self._samples: list[Sample] = []
+        self._samples: list[ReplicaSample] = []
 
     def advance(self, now: int, check: Callable[[], None] | None = None) -> None:
         """All that happens before ``now``; ``check`` is called before each batch, and may raise."""
         while self._now < now:
             if check is not None:
                 check()
+            self._release()
             arrived = self._arrivals.take(now, REQUESTS_AT_ONCE)
             full = len(arrived) == REQUESTS_AT_ONCE
             until = int(arrived[-1]) + 1 if full else now
@@ -115,6 +148,8 @@ class Flow:
         """
         while self._now < now:
             check()
+            if self._release() and (full := self._overfull()) is not None:
+                return full
             room = min(
                 (each.room - each.inside(self._now) for each in self.stations), default=NEVER
             )
@@ -124,17 +159,20 @@ class Flow:
             until = int(arrived[-1]) + 1 if len(arrived) == most else now
             self._serve(arrived, until)
             self._now = until
-            for station in self.stations if room < 1 else ():
-                if station.inside(until) > station.room:
-                    return station
+            if room < 1 and (full := self._overfull()) is not None:
+                return full
         return None
+
+    def _overfull(self) -> Station | None:
+        found = (each for each in self.stations if each.inside(self._now) > each.room)
+        return next(found, None)
 
     @property
     def now(self) -> int:
         """All that happens before has happened."""
         return self._now
 
-    def samples(self) -> list[Sample]:
+    def samples(self) -> list[ReplicaSample]:
         """What was measured since the last call, in order of instant and replica."""
         found, self._samples = sorted(self._samples), []
         return found
@@ -143,7 +181,7 @@ class Flow:
         """Requests from ``now`` on reach this replica, too."""
         self.advance(now)
         processor = processor_of(self._service, capacity, now)
-        meter = None if self._times is None else Meter(number, now, self._times, 0)
+        meter = None if self._times is None else ReplicaMeter(number, now, self._times, 0)
         station = Station(number, processor, meter)
         self.stations.append(station)
         self._numbers = None
@@ -155,7 +193,7 @@ class Flow:
         station.processor.resize(capacity, now)
         self._router.resized(station.number, capacity, now)
 
-    def part(self, station: Station, now: int, deadline: int) -> Drain:
+    def part(self, station: Station, now: int, deadline: int) -> DrainedReplica:
         """No request reaches it from ``now`` on; what is inside at ``deadline`` is killed.
 
         Nobody can disturb it any more, so all that is left to happen there happens at once.
@@ -177,10 +215,10 @@ class Flow:
             self._leaving.append(_Leaving(before, end, used))
         inside = cpu.left()
         if not inside and station.last_end < end:
-            return Drain(max(station.last_end, now), 0)
+            return DrainedReplica(max(station.last_end, now), 0)
         if deadline > self.halt:
-            return Drain(self.halt, 0)
-        return Drain(deadline, self._kill(station, inside, deadline))
+            return DrainedReplica(self.halt, 0)
+        return DrainedReplica(deadline, self._kill(station, inside, deadline))
 
     def used(self, now: int) -> int:
         """Work done by all stations, those that left included, before ``now``."""
@@ -195,11 +233,11 @@ class Flow:
     ) -> None:
         rows = self.columns.append(arrived)
         if not self.stations:
-            self._refuse(rows)
+            self._find_nobody(rows, until)
             return
         demands = self._demands(len(rows))
         division = self._router.divide(
-            Batch(arrived.tolist(), rows.start, demands), len(self.stations)
+            RequestBatch(arrived.tolist(), rows.start, demands), len(self.stations)
         )
         if self._numbers is None:
             self._numbers = np.array([each.number for each in self.stations], dtype=np.int32)
@@ -223,6 +261,47 @@ class Flow:
         except BaseException:
             self.columns.count = count
             raise
+
+    def _find_nobody(self, rows: range, until: int) -> None:
+        if self.waiting is None:
+            self._refuse(rows)
+            return
+        if rows:
+            self.waiting.enter(rows, self._demands(len(rows)))
+        self._router.refused(self.waiting.expire(until))
+
+    def _release(self) -> bool:
+        """Whoever waits goes to the stations that are there now; whether somebody did."""
+        waiting, now = self.waiting, self._now
+        if not waiting or not self.stations:
+            return False
+        # At one instant deadlines come before whatever begins.
+        self._router.refused(waiting.expire(now + 1))
+        if not waiting:
+            return False
+        rows, demands, since = waiting.leave(now)
+        division = self._router.divide(
+            RequestBatch([now] * len(rows), rows.start, demands), len(self.stations)
+        )
+        numbers = np.array([each.number for each in self.stations], dtype=np.int32)
+        self.columns.replica[rows.start : rows.stop] = numbers[division.places]
+        batch = _Batch(Served([], [], []), [], [])
+        for part in division.parts:
+            if part.arrivals:
+                own = [since[row - rows.start] for row in part.rows]
+                self._router.waited(part.place, own, now)
+                self._admit(self.stations[part.place], part, own, batch)
+        self._finish(batch)
+        return True
+
+    def _admit(self, station: Station, part: Part, since: list[int], batch: _Batch) -> None:
+        start = len(batch.served.rows)
+        if station.meter is not None:
+            station.meter.arrive(part.arrivals)
+        served = station.processor.admit(part.rows, part.demands, since, self._now)
+        _collect(served, batch.served)
+        if len(batch.served.rows) > start:
+            batch.shares.append((station, start, len(batch.served.rows)))
 
     def _refuse(self, rows: range) -> None:
         self.refused += len(rows)

@@ -23,7 +23,7 @@ class Routing(StrEnum):
     LEAST_CONNECTIONS = "leastConnections"
 
 
-class Batch(NamedTuple):
+class RequestBatch(NamedTuple):
     """Arrivals in order, the row of the first of them, and what they demand, if that differs."""
 
     arrivals: list[int]
@@ -40,7 +40,7 @@ class Part(NamedTuple):
     demands: list[int] | None
 
 
-class Division(NamedTuple):
+class BatchDivision(NamedTuple):
     """The place of the replica for each request, and the parts, one for every replica."""
 
     places: Integers
@@ -48,7 +48,7 @@ class Division(NamedTuple):
 
 
 class Router(Protocol):
-    def divide(self, batch: Batch, replicas: int) -> Division:
+    def divide(self, batch: RequestBatch, replicas: int) -> BatchDivision:
         """A part for every replica, also for those that get nothing."""
         ...
 
@@ -58,6 +58,10 @@ class Router(Protocol):
 
     def refused(self, requests: int) -> None:
         """So many came while there was nobody to divide them among."""
+        ...
+
+    def waited(self, place: int, since: list[int], now: int) -> None:
+        """What the replica at a place got last had waited since then for one to come."""
         ...
 
     def joined(self, number: int, capacity: int, now: int) -> None: ...
@@ -75,6 +79,9 @@ class PlainRouter:
         return room
 
     def refused(self, requests: int) -> None:
+        """Nothing that matters to others."""
+
+    def waited(self, place: int, since: list[int], now: int) -> None:
         """Nothing that matters to others."""
 
     def joined(self, number: int, capacity: int, now: int) -> None:
@@ -96,15 +103,15 @@ class RoundRobin(PlainRouter):
     def fitting(self, room: int, replicas: int) -> int:
         return room * replicas
 
-    def divide(self, batch: Batch, replicas: int) -> Division:
+    def divide(self, batch: RequestBatch, replicas: int) -> BatchDivision:
         start = batch.first % replicas
         end = start + len(batch.arrivals)
         if replicas != self._replicas or end > len(self._round):
             self._replicas = replicas
             self._round = np.arange(end, dtype=np.int64) % replicas
-        return Division(self._round[start:end], self._parts(batch, replicas))
+        return BatchDivision(self._round[start:end], self._parts(batch, replicas))
 
-    def _parts(self, batch: Batch, replicas: int) -> Iterator[Part]:
+    def _parts(self, batch: RequestBatch, replicas: int) -> Iterator[Part]:
         arrivals, first, demands = batch
         end = first + len(arrivals)
         for place in range(replicas):
@@ -121,16 +128,16 @@ class RandomRouting(PlainRouter):
     def __init__(self, stream: Stream) -> None:
         self._stream = stream
 
-    def divide(self, batch: Batch, replicas: int) -> Division:
+    def divide(self, batch: RequestBatch, replicas: int) -> BatchDivision:
         draws = (self._stream.next_u64s(len(batch.arrivals)) >> np.uint64(32)).astype(np.int64)
         places: Integers = draws * replicas >> 32
-        return Division(places, parts_of(batch, places, replicas))
+        return BatchDivision(places, parts_of(batch, places, replicas))
 
     def refused(self, requests: int) -> None:
         self._stream.next_u64s(requests)
 
 
-def parts_of(batch: Batch, places: Integers, replicas: int) -> Iterator[Part]:
+def parts_of(batch: RequestBatch, places: Integers, replicas: int) -> Iterator[Part]:
     """What each replica gets, if every request has its place."""
     order = np.argsort(places, kind="stable")
     ends = np.cumsum(np.bincount(places, minlength=replicas)).tolist()

@@ -20,7 +20,7 @@ class MetricsTimes(NamedTuple):
     lag: int
 
 
-class Sample(NamedTuple):
+class ReplicaSample(NamedTuple):
     """One replica over one window that ends at ``instant``; means, except ``held``."""
 
     instant: int
@@ -32,7 +32,7 @@ class Sample(NamedTuple):
     """Requests that came, a second."""
 
 
-class Meter:
+class ReplicaMeter:
     """Counts what one replica does, and makes samples of it.
 
     The integral of the number of requests over a window is the sum of departures minus the sum of
@@ -58,7 +58,7 @@ class Meter:
         """Requests that will have left by these instants, CPU and waiting included."""
         self._ends += ends
 
-    def sample(self, used: int) -> Sample:
+    def sample(self, used: int) -> ReplicaSample:
         """The window up to `next_mark`, and the next mark after it."""
         now, width = self.next_mark, self.next_mark - self._at
         held, area, came = self._held, 0, 0
@@ -67,9 +67,9 @@ class Meter:
         work, self._used, self._held, self._at = used - self._used, used, held, now
         self.next_mark = now + self.interval
         if not width:  # the first mark may be the activation itself
-            return Sample(now, self.replica, 0, held * 1000, held, 0)
+            return ReplicaSample(now, self.replica, 0, held * 1000, held, 0)
         arrived = came * 1000 * SECOND // width
-        return Sample(now, self.replica, work // width, area * 1000 // width, held, arrived)
+        return ReplicaSample(now, self.replica, work // width, area * 1000 // width, held, arrived)
 
     def _counted(self, now: int) -> tuple[int, int, int]:
         """How many are there at the end of the window, the integral over it, how many came."""

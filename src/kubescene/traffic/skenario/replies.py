@@ -26,16 +26,16 @@ from kubescene.traffic.skenario.series import (
     tally_lines,
 )
 from kubescene.traffic.spec.fields import Mode, Pattern
-from kubescene.traffic.world.entities import Kind
+from kubescene.traffic.world.entities import EntityKind
 
 Column: TypeAlias = Any
 """An array of one dimension."""
 Piece: TypeAlias = bytes | memoryview
 STOCKS = (
-    ("ReplicasActive", Kind.REPLICA),
-    ("ReplicasDesired", Kind.REPLICA),
-    ("RequestsFailed", Kind.REQUEST),
-    (PROCESSING, Kind.REQUEST),
+    ("ReplicasActive", EntityKind.REPLICA),
+    ("ReplicasDesired", EntityKind.REPLICA),
+    ("RequestsFailed", EntityKind.REQUEST),
+    (PROCESSING, EntityKind.REQUEST),
 )
 """Of which levels are told, in order of their names."""
 RESPONSE = ("arrived_at", "completed_at", "response_time")
@@ -45,7 +45,7 @@ ROWS_AT_ONCE = 2048
 _json = msgspec.json.Encoder()
 
 
-class Tally(msgspec.Struct, frozen=True, gc=False):
+class StockTally(msgspec.Struct, frozen=True, gc=False):
     """A row as it is written. ``stock_name`` is its text, and that of ``kind_stocked`` behind."""
 
     occurs_at: int
@@ -68,7 +68,7 @@ def reply(result: TrafficResult) -> Iterator[Piece]:
 def _tallies(result: TrafficResult) -> Iterator[Piece]:
     if result.spec.mode is Mode.FAITHFUL:
         lines = tally_lines(result)
-        return _parts(Tally(at, _stock(name, kind), tally) for at, name, kind, tally in lines)
+        return _parts(StockTally(at, _stock(name, kind), tally) for at, name, kind, tally in lines)
     return _tallies_of_columns(result)
 
 
@@ -109,7 +109,7 @@ def _stocks() -> Texts:
 
 
 @cache
-def _stock(name: str, kind: Kind) -> msgspec.Raw:
+def _stock(name: str, kind: EntityKind) -> msgspec.Raw:
     return msgspec.Raw(b'"%s","kind_stocked":"%s"' % (name.encode(), kind.encode()))
 
 
@@ -130,7 +130,7 @@ def _rows(names: Sequence[str], columns: Sequence[Column]) -> Iterator[Piece]:
         yield laid(between[2:], pieces)[: 1 - len(between)]
 
 
-def _parts(rows: Iterator[Tally]) -> Iterator[Piece]:
+def _parts(rows: Iterator[StockTally]) -> Iterator[Piece]:
     """Rows as text, without the brackets around them."""
     while part := list(islice(rows, ROWS_AT_ONCE)):
         yield memoryview(_json.encode(part))[1:-1]

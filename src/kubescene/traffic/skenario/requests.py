@@ -13,6 +13,7 @@ from kubescene.clock import MILLISECOND, SECOND
 from kubescene.clock.timestamps import parse_time
 from kubescene.errors import TrafficError
 from kubescene.struct_types import build
+from kubescene.traffic.flow.waiting import WhenNone
 from kubescene.traffic.spec.fields import (
     AutoscalerObject,
     Metadata,
@@ -29,7 +30,7 @@ from kubescene.traffic.spec.fields import (
     UniformTraffic,
 )
 from kubescene.traffic.spec.loading import checked
-from kubescene.traffic.spec.units import Duration, Timeout
+from kubescene.traffic.spec.units import Timeout, TrafficDuration
 
 UNIFORM = "golang_rand_uniform"
 PATTERNS = {
@@ -64,32 +65,32 @@ FORM_PLUGINS = {
 }
 
 
-class _Fields(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class _RequestFields(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Fields as they stand in a request."""
 
 
-class UniformConfig(_Fields, frozen=True, kw_only=True):
+class UniformConfig(_RequestFields, frozen=True, kw_only=True):
     number_of_requests: int = 100
     start_at: str | None = None
     run_for: int | None = None
 
 
-class StepConfig(_Fields, frozen=True, kw_only=True):
+class StepConfig(_RequestFields, frozen=True, kw_only=True):
     rps: int = 10
     step_after: int = 10 * SECOND
 
 
-class RampConfig(_Fields, frozen=True, kw_only=True):
+class RampConfig(_RequestFields, frozen=True, kw_only=True):
     delta_v: float = 1.0
     max_rps: int = 50
 
 
-class SinusoidalConfig(_Fields, frozen=True, kw_only=True):
+class SinusoidalConfig(_RequestFields, frozen=True, kw_only=True):
     amplitude: int = 1
     period: int = 50 * SECOND
 
 
-class RunRequest(_Fields, frozen=True, kw_only=True):
+class RunRequest(_RequestFields, frozen=True, kw_only=True):
     """The body. ``in_memory_database`` is read and changes nothing: the server's store is one."""
 
     run_for: int = 180 * SECOND
@@ -190,21 +191,22 @@ def _not_negative(value: int, path: str) -> None:
 
 
 def _spec(request: RunRequest) -> TrafficSpec:
-    tick = Duration(request.tick_interval)
+    tick = TrafficDuration(request.tick_interval)
     return TrafficSpec(
-        duration=Duration(request.run_for),
+        duration=TrafficDuration(request.run_for),
         seed=request.seed,
         mode=request.mode,
+        when_none=WhenNone.REFUSE,
         traffic=_traffic(request),
         request=Request(
-            cpu_time=Duration(request.request_cpu_time_millis * MILLISECOND),
-            io_time=Duration(request.request_io_time_millis * MILLISECOND),
+            cpu_time=TrafficDuration(request.request_cpu_time_millis * MILLISECOND),
+            io_time=TrafficDuration(request.request_io_time_millis * MILLISECOND),
             timeout=Timeout(request.request_timeout_nanos),
         ),
         replicas=Replicas(
             initial=request.initial_number_of_replicas,
-            launch_delay=Duration(request.launch_delay),
-            terminate_delay=Duration(request.terminate_delay),
+            launch_delay=TrafficDuration(request.launch_delay),
+            terminate_delay=TrafficDuration(request.terminate_delay),
         ),
         horizontal_interval=tick,
         vertical_interval=tick,
@@ -221,7 +223,7 @@ def _traffic(request: RunRequest) -> Traffic:
             return Traffic(pattern=pattern, uniform=_uniform(request.uniform_config))
         case Pattern.STEP:
             step = request.step_config
-            part = StepTraffic(rps=step.rps, after=Duration(step.step_after))
+            part = StepTraffic(rps=step.rps, after=TrafficDuration(step.step_after))
             return Traffic(pattern=pattern, step=part)
         case Pattern.RAMP:
             ramp = request.ramp_config
@@ -229,7 +231,7 @@ def _traffic(request: RunRequest) -> Traffic:
             return Traffic(pattern=pattern, ramp=rising)
         case _:
             sine = request.sinusoidal_config
-            wave = SinusoidalTraffic(amplitude=sine.amplitude, period=Duration(sine.period))
+            wave = SinusoidalTraffic(amplitude=sine.amplitude, period=TrafficDuration(sine.period))
             return Traffic(pattern=pattern, sinusoidal=wave)
 
 
@@ -242,9 +244,9 @@ def _uniform(given: UniformConfig) -> UniformTraffic:
         except ValueError as error:
             raise TrafficError(str(error), path="uniform_config.start_at") from None
         _not_negative(start, "uniform_config.start_at")
-    width = None if given.run_for is None else Duration(given.run_for)
+    width = None if given.run_for is None else TrafficDuration(given.run_for)
     return UniformTraffic(
-        number_of_requests=given.number_of_requests, start=Duration(start), width=width
+        number_of_requests=given.number_of_requests, start=TrafficDuration(start), width=width
     )
 
 

@@ -15,7 +15,7 @@ from kubescene.clock.batches import Integers
 from kubescene.traffic.flow.records import FAILED, RequestColumns, RequestOutcome
 from kubescene.traffic.results import TrafficResult
 from kubescene.traffic.spec.fields import Mode
-from kubescene.traffic.world.entities import KINDS, Kind
+from kubescene.traffic.world.entities import KINDS, EntityKind
 from kubescene.traffic.world.movements import MOVEMENT_KINDS, MovementKind, MovementLog
 from kubescene.traffic.world.worlds import ReplicaCount
 
@@ -82,16 +82,16 @@ def movement_tallies(log: MovementLog, end: int) -> Iterator[TallyLine]:
         if kind in left_out:
             continue
         moved = KINDS[log.moved_kinds[index]]
-        kind_stocked = Kind.REPLICA if moved is Kind.DESIRED else moved
+        kind_stocked = EntityKind.REPLICA if moved is EntityKind.DESIRED else moved
         for number, change in ((log.sources[index], -1), (log.targets[index], 1)):
             name = shown[number]
             if name in SHOWN and log.sources[index] != log.targets[index]:
                 level = levels[name] = levels.get(name, 0) + change
                 yield TallyLine(log.occurs_at[index], name, kind_stocked, level)
-                if kind_stocked is Kind.REPLICA:
+                if kind_stocked is EntityKind.REPLICA:
                     replicas[name] = level
     for name, level in replicas.items():
-        yield TallyLine(end, name, Kind.REPLICA, level)
+        yield TallyLine(end, name, EntityKind.REPLICA, level)
 
 
 def count_tallies(counts: Sequence[ReplicaCount], end: int) -> Iterator[TallyLine]:
@@ -101,9 +101,9 @@ def count_tallies(counts: Sequence[ReplicaCount], end: int) -> Iterator[TallyLin
         for each in counts:
             if each[place] != level:
                 level = each[place]
-                yield TallyLine(each.time, name, Kind.REPLICA, level)
+                yield TallyLine(each.time, name, EntityKind.REPLICA, level)
         if level is not None:
-            yield TallyLine(end, name, Kind.REPLICA, level)
+            yield TallyLine(end, name, EntityKind.REPLICA, level)
 
 
 def request_tallies(columns: RequestColumns) -> Iterator[TallyLine]:
@@ -117,7 +117,7 @@ def request_tallies(columns: RequestColumns) -> Iterator[TallyLine]:
 
 def _lines(name: str, instants: Integers, tallies: Integers) -> Iterator[TallyLine]:
     for instant, level in zip(instants.tolist(), tallies.tolist(), strict=True):
-        yield TallyLine(instant, name, Kind.REQUEST, level)
+        yield TallyLine(instant, name, EntityKind.REQUEST, level)
 
 
 def levels(up: Integers, down: Integers | None = None) -> tuple[Integers, Integers]:

@@ -4,12 +4,15 @@ from collections.abc import Iterator
 from math import isfinite
 from typing import Any
 
+from kubescene.autoscalers.interfaces import CUSTOM_METRICS
 from kubescene.errors import TrafficError
 from kubescene.traffic.flow.routing import Routing
+from kubescene.traffic.flow.waiting import WhenNone
 from kubescene.traffic.spec.fields import (
     DAY,
     AutoscalerObject,
     DiurnalTraffic,
+    ExternalSeries,
     MemoryModel,
     Mode,
     Pattern,
@@ -21,12 +24,13 @@ from kubescene.traffic.spec.fields import (
     TrafficSpec,
     UniformTraffic,
 )
-from kubescene.traffic.spec.units import Cpu, Duration, Memory
+from kubescene.traffic.spec.units import Cpu, Memory, TrafficDuration
 
 LONGEST = 31 * DAY
 MOST_REPLICAS = 100_000
 MOST_RPS = 10_000_000
 MOST_TICKS = 10_000_000
+MOST_VALUE = 10**12
 MOST_CPU_TIME = 1 << 45
 """Longer demands do not fit the numbers that random ones are drawn in: 9.7 hours."""
 SEED_RANGE = (-(2**63), 2**63 - 1)
@@ -47,11 +51,15 @@ def faults(spec: TrafficSpec) -> Iterator[Fault]:
     if not SEED_RANGE[0] <= spec.seed <= SEED_RANGE[1]:
         yield "seed", "must fit into 64 bits"
     if spec.duration > LONGEST:
-        yield "duration", f"must not be longer than 31 days ({Duration(LONGEST)})"
+        yield "duration", f"must not be longer than 31 days ({TrafficDuration(LONGEST)})"
     yield from _traffic_faults(spec)
     yield from _request_faults(spec)
     yield from _replica_faults(spec)
     yield from _autoscaler_faults(spec.autoscalers)
+    yield from _external_faults(spec.metrics.external)
+    if not isfinite(spec.hpa_controller.tolerance) or not 0 <= spec.hpa_controller.tolerance < 1:
+        told = f"must be a share from 0 to less than 1, not {spec.hpa_controller.tolerance}"
+        yield "hpaController.tolerance", told
     if not 0 < spec.objective.percentile <= 100:
         yield "objective.percentile", "must be more than 0 and at most 100"
     yield from _faithful_faults(spec)
@@ -63,7 +71,7 @@ def _positive(spec: Any, name: str, path: str = "") -> Iterator[Fault]:
         yield f"{path}{name}", f"must be longer than 0s, not {value}"
 
 
-def _repeating(spec: TrafficSpec, interval: Duration, path: str) -> Iterator[Fault]:
+def _repeating(spec: TrafficSpec, interval: TrafficDuration, path: str) -> Iterator[Fault]:
     """What happens again and again must not happen too often."""
     if interval <= 0:
         yield path, f"must be longer than 0s, not {interval}"
@@ -187,6 +195,27 @@ def _autoscaler_faults(objects: tuple[AutoscalerObject, ...]) -> Iterator[Fault]
             yield f"{path}.type", "is needed, unless there is an object that says it"
 
 
+def _external_faults(series: tuple[ExternalSeries, ...]) -> Iterator[Fault]:
+    names: set[str] = set()
+    for index, each in enumerate(series):
+        path = f"metrics.external[{index}]"
+        if not each.name or each.name in names:
+            yield f"{path}.name", "must be a name that no other series has"
+        elif each.name in CUSTOM_METRICS:
+            yield f"{path}.name", f"{each.name} is measured here: choose another name"
+        names.add(each.name)
+        if bool(each.points) == bool(each.file):
+            yield f"{path}.points", "give either points or file"
+        before = -1
+        for number, point in enumerate(each.points):
+            if not isfinite(point.value) or not 0 <= point.value <= MOST_VALUE:
+                told = f"must be a number from 0 to {MOST_VALUE}, not {point.value}"
+                yield f"{path}.points[{number}].value", told
+            if point.at <= before:
+                yield f"{path}.points[{number}].at", "must come after the point before it"
+            before = point.at
+
+
 def _faithful_faults(spec: TrafficSpec) -> Iterator[Fault]:
     rules = spec.faithful
     if rules.queue_servers < 1:
@@ -195,8 +224,16 @@ def _faithful_faults(spec: TrafficSpec) -> Iterator[Fault]:
         yield "faithful.saturation", "must be between 0 and 1"
     if not isfinite(rules.epsilon) or rules.epsilon < 0:
         yield "faithful.epsilon", "must not be negative"
-    if spec.mode is not Mode.FAITHFUL:
-        return
+    if spec.mode is Mode.FAITHFUL:
+        yield from _unfaithful(spec)
+
+
+def _unfaithful(spec: TrafficSpec) -> Iterator[Fault]:
+    """What Skenario does not have."""
+    if spec.when_none is WhenNone.WAIT:
+        yield "whenNone", "faithful mode refuses: in Skenario nobody waits"
+    if spec.metrics.external:
+        yield "metrics.external", "faithful mode has none"
     if spec.routing is not Routing.ROUND_ROBIN:
         yield "routing", "faithful mode has roundRobin only"
     if spec.replicas.limit or spec.replicas.request_cpu:

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from kubescene.api.text.positions import Places
 from kubescene.api.text.reading import Bounds, ReadingError
 from kubescene.api.text.yaml_text import read_yaml
 from kubescene.errors import TrafficError
@@ -27,6 +28,16 @@ T = TypeVar("T")
 _PLACE = re.compile(r"^(?P<what>.*?)(?: - at `\$\.?(?P<path>.*)`)?$", re.DOTALL)
 _UNKNOWN = re.compile(r"Object contains unknown field `(?P<name>.*)`")
 _NO_WORD = re.compile(r"Invalid enum value '(?P<word>.*)'")
+_NO_TYPE = re.compile(r"Expected `(?P<wanted>[^`]*)`, got `(?P<got>[^`]*)`")
+_KINDS = {
+    "int": "a whole number",
+    "float": "a finite number",
+    "str": "text",
+    "bool": "true or false",
+    "object": "an object",
+    "array": "a list",
+    "null": "nothing",
+}
 _ITEM = re.compile(r"\[(\d+)\]")
 """An item of a list as messages write it; ``.0`` is the same."""
 
@@ -48,13 +59,33 @@ def load_run(path: str | Path, settings: Iterable[str] = ()) -> TrafficRun:
 
 def parse_run(text: str | bytes, source: str, settings: Iterable[str] = ()) -> TrafficRun:
     """The TrafficRun of a text."""
-    document = _document(text, source)
+    document, settings = _document(text, source), list(settings)
     for setting in settings:
         _set(document, setting)
     try:
         return run_of(document)
     except TrafficError as error:
-        raise error.of(source) from error
+        raise error.of(place_of(error.path, text, source, settings)) from error
+
+
+def place_of(path: str, text: str | bytes, source: str, settings: Iterable[str] = ()) -> str:
+    """``FILE:LINE:COLUMN`` of a field, or of the deepest part on the way to it that is there.
+
+    A field that was set from outside, or has parts that were, stands in no file.
+    """
+    steps = _steps(path)
+    for setting in settings:
+        outside = _steps(setting.partition("=")[0])
+        common = min(len(steps), len(outside))
+        if steps[:common] == outside[:common]:
+            return source
+    data = text.encode() if isinstance(text, str) else text
+    return Places(data).name(source, tuple(steps))
+
+
+def _steps(path: str) -> list[str | int]:
+    parts = (each for each in _ITEM.sub(r".\1", path).split(".") if each)
+    return [int(each) if each.isdecimal() else each for each in parts]
 
 
 def run_of(document: Mapping[str, Any]) -> TrafficRun:
@@ -165,9 +196,19 @@ def _fault(error: msgspec.ValidationError, kind: type, prefix: str) -> TrafficEr
         name = unknown["name"]
         what = _hinted("there is no such field", field_hint(kind, path, name))
         path = ".".join(filter(None, (path, name)))
+    elif wrong := _NO_TYPE.match(what):
+        what = f"must be {_wanted(wrong['wanted'])}, not {_got(wrong['got'])}"
     elif word := _NO_WORD.match(what):
         what = _hinted(what, word_hint(kind, path, word["word"]))
     return TrafficError(what, path=".".join(filter(None, (prefix, path))))
+
+
+def _wanted(kinds: str) -> str:
+    return " or ".join(_KINDS.get(each, each) for each in kinds.split(" | ") if each != "null")
+
+
+def _got(kind: str) -> str:
+    return "a fraction" if kind == "float" else _KINDS.get(kind, kind)
 
 
 def _hinted(what: str, hint: str) -> str:

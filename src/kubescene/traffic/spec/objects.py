@@ -6,7 +6,7 @@ from typing import Any
 
 from kubescene.api.text.reading import Bounds, ReadingError
 from kubescene.api.text.yaml_text import dump_yaml, read_yaml
-from kubescene.autoscalers import Autoscaler
+from kubescene.autoscalers import HPA_TYPES, Autoscaler
 from kubescene.errors import ConfigurationError, TrafficError
 from kubescene.traffic.spec.fields import AutoscalerObject
 
@@ -34,6 +34,8 @@ def autoscaler_of(given: AutoscalerObject, index: int = 0) -> Autoscaler:
 def goes_by_rates(given: AutoscalerObject) -> bool:
     """Whether an autoscaler of ours wants requests per second, which nobody else is told of."""
     told = autoscaler_of(given)
+    if ("Pods", "requests_per_second") in hpa_metrics(given):
+        return True
     if not told.type.startswith("concurrency."):
         return False
     # Imported when a run has such an object.
@@ -43,6 +45,31 @@ def goes_by_rates(given: AutoscalerObject) -> bool:
         return read_spec(told.yaml).metric is Metric.RPS
     except ConfigurationError:  # whoever is told of the object says what is wrong
         return False
+
+
+def goes_by_service(given: AutoscalerObject) -> bool:
+    """Whether an HPA wants what is measured of the whole service, or of queues and latencies."""
+    known = (("Pods", "requests_per_second"), ("Pods", "concurrent_requests"))
+    return any(each not in known for each in hpa_metrics(given))
+
+
+def hpa_metrics(given: AutoscalerObject) -> list[tuple[str, str]]:
+    """Types and names of the metrics of an HPA that are no resources."""
+    told = autoscaler_of(given)
+    if told.type not in HPA_TYPES or "metric" not in told.yaml:
+        return []
+    [document] = read_yaml(told.yaml)
+    value = document.value if isinstance(document.value, dict) else {}
+    spec = value.get("spec")
+    metrics = spec.get("metrics") if isinstance(spec, dict) else None
+    found = []
+    for each in metrics if isinstance(metrics, list) else ():
+        kind = each.get("type") if isinstance(each, dict) else None
+        if kind in ("Pods", "Object", "External"):
+            source = each.get(kind.lower())
+            metric = source.get("metric") if isinstance(source, dict) else None
+            found.append((kind, str(metric.get("name") if isinstance(metric, dict) else "")))
+    return found
 
 
 @lru_cache(maxsize=16)

@@ -9,7 +9,7 @@ import msgspec
 
 from kubescene.traffic.spec.fields import API_VERSION, KIND, TrafficSpec
 from kubescene.traffic.spec.hints import bare_type
-from kubescene.traffic.spec.units import Cpu, Duration, Memory, Timeout
+from kubescene.traffic.spec.units import Cpu, Memory, Origin, Timeout, TrafficDuration
 
 INTRODUCTION = f"""\
 # The TrafficRun, field by field
@@ -26,8 +26,9 @@ WORDS = {
     float: "number",
     str: "text",
     bool: "true or false",
-    Duration: "duration",
+    TrafficDuration: "duration",
     Timeout: "duration, or `never`",
+    Origin: "seconds, duration or RFC 3339 time",
     Cpu: "CPU",
     Memory: "memory",
     dict: "object",

@@ -7,7 +7,7 @@ ran before.
 from enum import StrEnum
 
 
-class Kind(StrEnum):
+class EntityKind(StrEnum):
     """Kinds of entities, and of the stocks that hold them."""
 
     SCENARIO = "Scenario"
@@ -18,23 +18,27 @@ class Kind(StrEnum):
     METRICS = "Metrics"
 
 
-KINDS = tuple(Kind)
-_NUMBERED = {Kind.REPLICA: "replica", Kind.REQUEST: "request", Kind.METRICS: "metrics"}
+KINDS = tuple(EntityKind)
+_NUMBERED = {
+    EntityKind.REPLICA: "replica",
+    EntityKind.REQUEST: "request",
+    EntityKind.METRICS: "metrics",
+}
 
 
-def entity_name(kind: Kind, number: int) -> str:
+def entity_name(kind: EntityKind, number: int) -> str:
     """``replica-3``; where there is only one, or all are alike, the name of the kind."""
     prefix = _NUMBERED.get(kind)
     return kind.value if prefix is None else f"{prefix}-{number}"
 
 
-def parse_name(name: str) -> tuple[Kind, int]:
+def parse_name(name: str) -> tuple[EntityKind, int]:
     """The inverse of `entity_name`."""
     prefix, _, number = name.rpartition("-")
     for kind, known in _NUMBERED.items():
         if prefix == known:
             return kind, int(number)
-    return Kind(name), 0
+    return EntityKind(name), 0
 
 
 class Entity:
@@ -42,7 +46,7 @@ class Entity:
 
     __slots__ = ("kind", "number")
 
-    def __init__(self, kind: Kind, number: int = 0) -> None:
+    def __init__(self, kind: EntityKind, number: int = 0) -> None:
         self.kind = kind
         self.number = number
 

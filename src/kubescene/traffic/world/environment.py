@@ -16,7 +16,7 @@ from collections.abc import Callable
 from heapq import heappop, heappush
 from typing import Protocol
 
-from kubescene.traffic.world.entities import Entity, Kind
+from kubescene.traffic.world.entities import Entity, EntityKind
 from kubescene.traffic.world.movements import IgnoredReason, Movement, MovementKind, MovementLog
 from kubescene.traffic.world.stocks import Stock
 
@@ -164,9 +164,9 @@ class Environment:
             raise StoppedError
 
     def _add_start_and_halt(self) -> None:
-        scenario = Entity(Kind.SCENARIO)
-        before: Stock[Entity] = Stock("BeforeScenario", Kind.SCENARIO)
-        running: Stock[Entity] = Stock("RunningScenario", Kind.SCENARIO)
+        scenario = Entity(EntityKind.SCENARIO)
+        before: Stock[Entity] = Stock("BeforeScenario", EntityKind.SCENARIO)
+        running: Stock[Entity] = Stock("RunningScenario", EntityKind.SCENARIO)
         before.add(scenario)
         start, halt = MovementKind.START_TO_RUNNING, MovementKind.RUNNING_TO_HALTED
         # Both stand on the borders, where nobody else is admitted.
@@ -183,7 +183,7 @@ class HaltedStock(Stock[Entity]):
     __slots__ = ("_environment",)
 
     def __init__(self, environment: Environment) -> None:
-        super().__init__("HaltedScenario", Kind.SCENARIO)
+        super().__init__("HaltedScenario", EntityKind.SCENARIO)
         self._environment = environment
 
     def add(self, entity: Entity) -> None:

@@ -22,22 +22,24 @@ from kubescene.autoscalers.dispatcher import Partition
 from kubescene.clock import SECOND, Streams
 from kubescene.traffic.arrivals.arrivals import Arrivals
 from kubescene.traffic.flow.connections import LeastConnections
-from kubescene.traffic.flow.flow import Flow
+from kubescene.traffic.flow.flow import Flow, Station
 from kubescene.traffic.flow.kernels import NEVER, Service
 from kubescene.traffic.flow.memory import MemoryRules
 from kubescene.traffic.flow.records import RequestColumns
 from kubescene.traffic.flow.routing import RandomRouting, RoundRobin, Router, Routing
-from kubescene.traffic.flow.sampling import Sample
-from kubescene.traffic.flow.stations import Station
+from kubescene.traffic.flow.sampling import ReplicaSample
+from kubescene.traffic.flow.waiting import WhenNone
 from kubescene.traffic.spec.fields import Demand, TrafficSpec
-from kubescene.traffic.spec.objects import goes_by_rates
-from kubescene.traffic.world.entities import Entity, Kind, entity_name
+from kubescene.traffic.spec.objects import autoscaler_of, goes_by_rates, goes_by_service
+from kubescene.traffic.world.entities import Entity, EntityKind, entity_name
 from kubescene.traffic.world.environment import OrderedSchedule
 from kubescene.traffic.world.in_memory_replicas import InMemoryReplicas, ReplicaTimes
-from kubescene.traffic.world.replicas import Replica, Size
+from kubescene.traffic.world.replicas import Replica, ReplicaSize
+from kubescene.traffic.world.service_metrics import ServiceSampling
 from kubescene.traffic.world.sizing import Sizing
 from kubescene.traffic.world.worlds import (
     ROUTING_STOCK,
+    CpuUse,
     Replaced,
     ReplicaCount,
     ReplicaRecord,
@@ -67,6 +69,7 @@ class FixedWorld(TrafficWorld):
             demand_stream=streams.stream("traffic/demands"),
             times=metrics_times(spec) if wanted else None,
             halt=int(spec.duration),
+            waits=waits(spec),
         )
         self._memory = MemoryRules(spec.replicas.memory)
         self._pipeline: MetricsPipeline | None = None
@@ -80,9 +83,12 @@ class FixedWorld(TrafficWorld):
                 self.environment.check,
                 rates=any(map(goes_by_rates, spec.autoscalers)),
             )
+        self._service: ServiceSampling | None = None
+        if wanted and any(map(goes_by_service, spec.autoscalers)):
+            self._service = ServiceSampling(self.flow, partition, spec)
         self.backend = InMemoryReplicas(
             self.environment,
-            Size(int(spec.replicas.cpu), self._memory.request),
+            ReplicaSize(int(spec.replicas.cpu), self._memory.request),
             ReplicaTimes(int(spec.replicas.launch_delay), int(spec.replicas.terminate_delay)),
             spec.replicas.victims,
             self,
@@ -92,17 +98,23 @@ class FixedWorld(TrafficWorld):
         self._stations: dict[int, Station] = {}
         self._known: set[int] = set()
         self._read: dict[int, tuple[int, int]] = {}
+        self._use_read = 0, 0
 
     def run_until(self, instant: int) -> int:
         environment, flow, played = self.environment, self.flow, 0
         limited, check = self._memory.limited, environment.check
         while (due := environment.peek()) is not None and due <= instant:
+            service = self._service
+            until = due if service is None else min(due, service.next_mark)
             # Who is killed, and when, is known only after requests have come.
-            if limited and (full := flow.until_full(due, check)) is not None:
+            if limited and (full := flow.until_full(until, check)) is not None:
                 self._kill(full)
                 continue
             # Whoever stops a run stops it here, between two batches, and not in a movement.
-            flow.advance(due, check)
+            flow.advance(until, check)
+            if service is not None and service.next_mark <= due:
+                service.read(check)
+                continue
             environment.step()
             played += 1
         return played
@@ -234,6 +246,9 @@ class FixedWorld(TrafficWorld):
         self._deliver(tick.instant)
         if self._pipeline is not None:
             self._pipeline.tell_of_refused(tick.instant)
+            self._pipeline.tell_of_waiting(tick.instant)
+        if self._service is not None:
+            self._service.tell(tick.instant)
         # First of all: whoever is resized had another size until now.
         self._read_utilization(tick.instant)
         self.ask(tick, tick.instant)
@@ -265,8 +280,16 @@ class FixedWorld(TrafficWorld):
             self._read[replica.number] = now, used
             if now > since:
                 shares.append(100 * (used - before) / (processor.capacity * (now - since)))
+        self._read_use(now)
         if shares:
             self.utilizations.append(Utilization(now, sum(shares) / len(shares)))
+
+    def _read_use(self, now: int) -> None:
+        since, before = self._use_read
+        used = self.flow.used(now)
+        self._use_read = now, used
+        if now > since:
+            self.cpu_used.append(CpuUse(now, (used - before) // (now - since)))
 
 
 def service_of(spec: TrafficSpec) -> Service:
@@ -288,6 +311,13 @@ def router_of(spec: TrafficSpec, streams: Streams) -> Router:
     if spec.routing is Routing.LEAST_CONNECTIONS:
         return LeastConnections(service_of(spec), int(spec.request.io_time))
     return RoundRobin()
+
+
+def waits(spec: TrafficSpec) -> bool:
+    """Whether requests wait while there is no replica."""
+    if spec.when_none is not WhenNone.AUTO:
+        return spec.when_none is WhenNone.WAIT
+    return any(autoscaler_of(each).type.startswith("concurrency.") for each in spec.autoscalers)
 
 
 class MetricsPipeline:
@@ -312,8 +342,9 @@ class MetricsPipeline:
         self._partition = partition
         self._memory = memory
         self._lag = lag
-        self._samples: deque[Sample] = deque()
+        self._samples: deque[ReplicaSample] = deque()
         self._refused = self._refused_told = self._refused_told_at = 0
+        self._waited = self._came = self._waiting_told = self._waiting_told_at = 0
 
     def deliver(self, now: int) -> None:
         """All samples that have come through by now."""
@@ -337,9 +368,28 @@ class MetricsPipeline:
             self._partition.stat(now, stats)
         self._refused_told, self._refused_told_at = refused, now
 
-    def _stats(self, sample: Sample) -> tuple[Stat, ...]:
+    def tell_of_waiting(self, now: int) -> None:
+        """Requests that wait for a replica, in the mean since the last tick, as an activator."""
+        waiting = self._flow.waiting
+        if waiting is None:
+            return
+        width = max(now - self._waiting_told_at, 1)
+        waited, came = waiting.waited(now), waiting.came
+        told = (waited - self._waited) * 1000 // width
+        if waited > self._waited:
+            told = max(told, 1)  # however short: somebody is there
+        if told or self._waiting_told:
+            stats: tuple[Stat, ...] = (Stat(now, ROUTING_STOCK, CONCURRENCY, told),)
+            if self._rates:
+                rate = (came - self._came) * 1000 * SECOND // width
+                stats = (*stats, Stat(now, ROUTING_STOCK, RATE, rate))
+            self._partition.stat(now, stats)
+        self._waited, self._came = waited, came
+        self._waiting_told, self._waiting_told_at = told, now
+
+    def _stats(self, sample: ReplicaSample) -> tuple[Stat, ...]:
         at, replica, cpu_millis, concurrent_millis, held, arrived_millis = sample
-        name = entity_name(Kind.REPLICA, replica)
+        name = entity_name(EntityKind.REPLICA, replica)
         stats: tuple[Stat, ...] = (
             Stat(at, name, CONCURRENCY, concurrent_millis),
             Stat(at, name, CPU, cpu_millis),

@@ -6,10 +6,10 @@ Each movement is bound to its replica, so that a launch that is cancelled starts
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from kubescene.traffic.world.entities import Entity, Kind
+from kubescene.traffic.world.entities import Entity, EntityKind
 from kubescene.traffic.world.environment import Environment
 from kubescene.traffic.world.movements import Movement, MovementKind
-from kubescene.traffic.world.replicas import Replica, ReplicaListener, Size, Victims
+from kubescene.traffic.world.replicas import Replica, ReplicaListener, ReplicaSize, ReplicaVictims
 from kubescene.traffic.world.stocks import Stock, WatchedStock
 
 
@@ -25,8 +25,8 @@ class ReplicaSource(Stock[Replica]):
 
     __slots__ = ("_environment", "_made", "size")
 
-    def __init__(self, environment: Environment, size: Size) -> None:
-        super().__init__("ReplicaSource", Kind.REPLICA)
+    def __init__(self, environment: Environment, size: ReplicaSize) -> None:
+        super().__init__("ReplicaSource", EntityKind.REPLICA)
         self.size = size
         self._environment = environment
         self._made = 0
@@ -44,9 +44,9 @@ class InMemoryReplicas:
     def __init__(
         self,
         environment: Environment,
-        size: Size,
+        size: ReplicaSize,
         times: ReplicaTimes,
-        victims: Victims,
+        victims: ReplicaVictims,
         listener: ReplicaListener,
     ) -> None:
         self._environment = environment
@@ -55,22 +55,22 @@ class InMemoryReplicas:
         self._listener = listener
         self.everybody: list[Replica] = []
         self.source = ReplicaSource(environment, size)
-        self.desired_source: Stock[Entity] = Stock("DesiredSource", Kind.DESIRED)
-        self.desired_sink: Stock[Entity] = Stock("DesiredSink", Kind.DESIRED)
+        self.desired_source: Stock[Entity] = Stock("DesiredSource", EntityKind.DESIRED)
+        self.desired_sink: Stock[Entity] = Stock("DesiredSink", EntityKind.DESIRED)
         self.desired_stock: Stock[Entity] = WatchedStock(
-            "ReplicasDesired", Kind.DESIRED, added=self._increased, removed=self._reduced
+            "ReplicasDesired", EntityKind.DESIRED, added=self._increased, removed=self._reduced
         )
         self.launching: Stock[Replica] = WatchedStock(
-            "ReplicasLaunching", Kind.REPLICA, added=self._launch
+            "ReplicasLaunching", EntityKind.REPLICA, added=self._launch
         )
         self.active_stock: Stock[Replica] = WatchedStock(
-            "ReplicasActive", Kind.REPLICA, added=self._activate, removed=self._deactivate
+            "ReplicasActive", EntityKind.REPLICA, added=self._activate, removed=self._deactivate
         )
         self.terminating: Stock[Replica] = WatchedStock(
-            "ReplicasTerminating", Kind.REPLICA, added=self._terminate
+            "ReplicasTerminating", EntityKind.REPLICA, added=self._terminate
         )
         self.terminated: Stock[Replica] = WatchedStock(
-            "ReplicasTerminated", Kind.REPLICA, added=self._end
+            "ReplicasTerminated", EntityKind.REPLICA, added=self._end
         )
 
     @property
@@ -84,7 +84,7 @@ class InMemoryReplicas:
     def begin(self, replicas: int) -> None:
         for _ in range(replicas):
             # Straight into their stocks: nobody is told before the run begins.
-            self.desired_stock.entities.append(Entity(Kind.DESIRED))
+            self.desired_stock.entities.append(Entity(EntityKind.DESIRED))
             replica = self.source.remove()
             self.everybody.append(replica)
             self.launching.entities.append(replica)
@@ -94,13 +94,13 @@ class InMemoryReplicas:
 
     def scale(self, replicas: int) -> None:
         for _ in range(replicas - self.desired):
-            wish = Entity(Kind.DESIRED)
+            wish = Entity(EntityKind.DESIRED)
             self.desired_source.add(wish)
             self._move(MovementKind.INCREASE_DESIRED, self.desired_source, self.desired_stock, wish)
         for _ in range(self.desired - replicas):
             self._move(MovementKind.REDUCE_DESIRED, self.desired_stock, self.desired_sink)
 
-    def admit(self, size: Size) -> None:
+    def admit(self, size: ReplicaSize) -> None:
         self.source.size = size
 
     def evict(self, replicas: Iterable[Replica], *, surge: bool) -> None:
@@ -114,7 +114,7 @@ class InMemoryReplicas:
                 self._doom(old, MovementKind.EVICT_REPLICA)
             self.launching.add(new)
 
-    def resize(self, replicas: Iterable[Replica], size: Size) -> None:
+    def resize(self, replicas: Iterable[Replica], size: ReplicaSize) -> None:
         for replica in list(replicas):
             if not replica.doomed and replica.size != size:
                 now = self._environment.now
@@ -154,7 +154,7 @@ class InMemoryReplicas:
         self._listener.counted()
 
     def _first(self, candidates: list[Replica]) -> Replica:
-        return candidates[-1] if self._victims is Victims.NEWEST else candidates[0]
+        return candidates[-1] if self._victims is ReplicaVictims.NEWEST else candidates[0]
 
     def _doom(self, replica: Replica, kind: MovementKind) -> None:
         replica.doomed = True

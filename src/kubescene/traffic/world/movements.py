@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from kubescene.traffic.world.entities import KINDS, Entity, Kind, entity_name, parse_name
+from kubescene.traffic.world.entities import KINDS, Entity, EntityKind, entity_name, parse_name
 from kubescene.traffic.world.stocks import Stock
 
 
@@ -165,7 +165,7 @@ class MovementLog:
         return map(self.__getitem__, range(len(self)))
 
     def without_requests(self) -> Iterator[CompletedMovement]:
-        request = _KIND_NUMBERS[Kind.REQUEST]
+        request = _KIND_NUMBERS[EntityKind.REQUEST]
         for index, kind in enumerate(self.moved_kinds):
             if kind != request:
                 yield self[index]

@@ -9,11 +9,11 @@ from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import NamedTuple, Protocol
 
-from kubescene.traffic.world.entities import Entity, Kind
+from kubescene.traffic.world.entities import Entity, EntityKind
 from kubescene.traffic.world.movements import Movement
 
 
-class Size(NamedTuple):
+class ReplicaSize(NamedTuple):
     """What a replica requests: millicores and bytes."""
 
     cpu: int
@@ -41,8 +41,8 @@ class Replica(Entity):
         "terminated_at",
     )
 
-    def __init__(self, number: int, size: Size, now: int) -> None:
-        super().__init__(Kind.REPLICA, number)
+    def __init__(self, number: int, size: ReplicaSize, now: int) -> None:
+        super().__init__(EntityKind.REPLICA, number)
         self.size = size
         self.launched_at = now
         self.activated_at = self.deactivated_at = self.terminated_at = -1
@@ -94,7 +94,7 @@ class ReplicaBackend(Protocol):
         """So many there should be."""
         ...
 
-    def admit(self, size: Size) -> None:
+    def admit(self, size: ReplicaSize) -> None:
         """Replicas that are made from now on have this size."""
         ...
 
@@ -102,7 +102,7 @@ class ReplicaBackend(Protocol):
         """Replace these by new ones; with ``surge`` the new one is active before the old leaves."""
         ...
 
-    def resize(self, replicas: Iterable[Replica], size: Size) -> None:
+    def resize(self, replicas: Iterable[Replica], size: ReplicaSize) -> None:
         """Change the size of these in place."""
         ...
 
@@ -117,7 +117,7 @@ class ReplicaBackend(Protocol):
     def active(self) -> Sequence[Replica]: ...
 
 
-class Victims(StrEnum):
+class ReplicaVictims(StrEnum):
     """Who goes first when there are too many. Those that are still launching always do."""
 
     OLDEST = "oldest"

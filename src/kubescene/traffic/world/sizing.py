@@ -7,7 +7,7 @@ from kubescene.traffic.flow.memory import MemoryRules
 from kubescene.traffic.spec.fields import Replacement
 from kubescene.traffic.world.decisions import resource
 from kubescene.traffic.world.in_memory_replicas import InMemoryReplicas
-from kubescene.traffic.world.replicas import Replica, Size
+from kubescene.traffic.world.replicas import Replica, ReplicaSize
 from kubescene.traffic.world.worlds import Replaced
 
 
@@ -42,12 +42,12 @@ class Sizing:
             return answer.evict is None
         return self._replacement is Replacement.SURGE
 
-    def _target(self, answer: VerticalRecommendationResponse) -> Size | None:
+    def _target(self, answer: VerticalRecommendationResponse) -> ReplicaSize | None:
         cpu, memory = resource(answer, "cpu"), self._memory_of(answer)
         if cpu is None and memory is None:
             return None
         now = self._backend.source.size
-        return Size(
+        return ReplicaSize(
             now.cpu if cpu is None else cpu.target,
             now.memory if memory is None else memory.target,
         )

@@ -8,7 +8,7 @@ movement from such a stock to itself is a point in time at which something is do
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from kubescene.traffic.world.entities import Entity, Kind
+from kubescene.traffic.world.entities import Entity, EntityKind
 
 E = TypeVar("E", bound=Entity)
 
@@ -22,7 +22,7 @@ class Stock(Generic[E]):
 
     __slots__ = ("entities", "kind", "name", "number")
 
-    def __init__(self, name: str, kind: Kind) -> None:
+    def __init__(self, name: str, kind: EntityKind) -> None:
         self.name = name
         self.kind = kind
         self.entities: list[E] = []
@@ -80,7 +80,7 @@ class WatchedStock(Stock[E]):
     def __init__(
         self,
         name: str,
-        kind: Kind,
+        kind: EntityKind,
         *,
         added: Callable[[E], object] | None = None,
         removed: Callable[[E], object] | None = None,

@@ -17,7 +17,7 @@ from kubescene.traffic.flow.sampling import MetricsTimes
 from kubescene.traffic.spec.checks import MOST_REPLICAS
 from kubescene.traffic.spec.fields import TrafficSpec
 from kubescene.traffic.world.decisions import AutoscalerDecision, SizeDecision
-from kubescene.traffic.world.entities import Entity, Kind
+from kubescene.traffic.world.entities import Entity, EntityKind
 from kubescene.traffic.world.environment import Environment, Schedule, go_on
 from kubescene.traffic.world.movements import Movement, MovementKind, MovementLog
 from kubescene.traffic.world.stocks import Ticktock
@@ -41,6 +41,13 @@ class Utilization(NamedTuple):
 
     time: int
     percent: float
+
+
+class CpuUse(NamedTuple):
+    """CPU that requests used, in the mean since the one before; millicores."""
+
+    time: int
+    millicores: int
 
 
 class ReplicaRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -104,7 +111,9 @@ class TrafficWorld:
         self.sizes: list[SizeDecision] = []
         self.counts: list[ReplicaCount] = []
         self.utilizations: list[Utilization] = []
-        self.ticktock = Ticktock("Autoscaler Ticktock", Entity(Kind.AUTOSCALER), self.ticked)
+        self.cpu_used: list[CpuUse] = []
+        """Only where replicas are measured together: in fixed mode."""
+        self.ticktock = Ticktock("Autoscaler Ticktock", Entity(EntityKind.AUTOSCALER), self.ticked)
 
     @property
     def now(self) -> int:

@@ -19,7 +19,7 @@ from kubescene.autoscalers import (
     Pod,
     serve,
 )
-from kubescene.autoscalers.process import serving
+from kubescene.autoscalers.process import messages, server
 from kubescene.errors import ConfigurationError
 
 HOW = sys.argv[1]
@@ -74,7 +74,7 @@ class Behaving(AutoscalerPlugin):
         return HorizontalRecommendationResponse(rec, "as many as there are")
 
 
-ordinary = serving.handler
+ordinary = server.handler
 
 
 def with_wire_nan(method: Any, answer: Any) -> Any:
@@ -87,8 +87,14 @@ def with_wire_nan(method: Any, answer: Any) -> Any:
     return grpc.method_handlers_generic_handler("proto.Plugin", {"HorizontalRecommendation": raw})
 
 
+if HOW == "no-controller":
+    # It has no Shutdown, and nobody looks after SIGTERM.
+    import signal
+
+    del messages.CONTROLLER["Shutdown"]
+    signal.signal = lambda *_: None
 if HOW == "wire-nan":
-    serving.handler = with_wire_nan
+    server.handler = with_wire_nan
 if HOW == "tcp":
-    serving.LONGEST_PATH = 0
+    server.LONGEST_PATH = 0
 serve(Behaving())

@@ -11,6 +11,7 @@ HANDSHAKES = {
     "netrpc": "1|1|unix|/tmp/nowhere",
     "tls": f"1|1|unix|/tmp/nowhere|grpc|{'c' * 60}",
     "nowhere": "1|1|unix|/tmp/kubescene-nowhere-to-be-found|grpc|",
+    "refused": "1|1|tcp|127.0.0.1:1|grpc|",
     "garbage": "Hello, world!",
 }
 

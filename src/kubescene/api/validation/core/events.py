@@ -6,6 +6,7 @@ from kubescene.api.validation.metadata import validate_metadata, validate_metada
 from kubescene.api.validation.names import dns_subdomain, label_key, path_segment, size
 from kubescene.types import JsonObject
 
+LEAST_IN_SERIES = 2
 _LIMITS = {"reportingInstance": 128, "action": 128, "reason": 128, "message": 1024}
 
 
@@ -19,6 +20,28 @@ def validate_event(event: JsonObject, errors: ErrorList) -> None:
             name_rule=path_segment,
             kube_finalizers=False,
         )
+
+
+def new_event_errors(event: JsonObject) -> ErrorList:
+    """What a client that knows the newer group must tell, and must not, in the form it is kept."""
+    errors = ErrorList()
+    series = event.get("series")
+    if series is not None:
+        if (series.get("count") or 0) < LEAST_IN_SERIES:
+            detail = f"should be at least {LEAST_IN_SERIES}"
+            errors.invalid(Path("series").child("count"), "", detail)
+        if series.get("lastObservedTime") is None:
+            errors.required(Path("series").child("lastObservedTime"))
+    if event.get("eventTime") is None:
+        errors.required(Path("eventTime"))
+    if event.get("type") not in ("Normal", "Warning"):
+        errors.invalid(Path("type"), "", f"has invalid value: {event.get('type') or ''}")
+    for field in ("firstTimestamp", "lastTimestamp", "count"):
+        if event.get(field):
+            errors.invalid(Path(field), "", "needs to be unset")
+    if any((event.get("source") or {}).values()):
+        errors.invalid(Path("source"), "", "needs to be unset")
+    return errors
 
 
 def validate_event_update(new: JsonObject, old: JsonObject, errors: ErrorList) -> None:

@@ -40,7 +40,7 @@ _NOT_IN_EPHEMERAL = (
 )
 
 
-class Surroundings(Struct, frozen=True):
+class PodContext(Struct, frozen=True):
     """What the checks of a container need to know about its pod."""
 
     volumes: Mapping[str, JsonObject]
@@ -52,7 +52,7 @@ class Surroundings(Struct, frozen=True):
 
 
 def check_containers(
-    containers: list[JsonObject], pod: Surroundings, errors: ErrorList, path: Path
+    containers: list[JsonObject], pod: PodContext, errors: ErrorList, path: Path
 ) -> None:
     """Regular containers: there must be one, and they must not share names or host ports."""
     if not containers:
@@ -73,7 +73,7 @@ def check_containers(
             _check_host_ports(container, ports, errors, path.index(position))
 
 
-def check_hooks(container: JsonObject, pod: Surroundings, errors: ErrorList, path: Path) -> None:
+def check_hooks(container: JsonObject, pod: PodContext, errors: ErrorList, path: Path) -> None:
     if (lifecycle := container.get("lifecycle")) is not None:
         check_lifecycle(lifecycle, errors, path.child("lifecycle"), grace_s=pod.grace_s, os=pod.os)
     check_probes(container, errors, path)
@@ -82,7 +82,7 @@ def check_hooks(container: JsonObject, pod: Surroundings, errors: ErrorList, pat
 def check_init_containers(
     containers: list[JsonObject],
     regular: list[JsonObject],
-    pod: Surroundings,
+    pod: PodContext,
     errors: ErrorList,
     path: Path,
 ) -> None:
@@ -121,7 +121,7 @@ def _check_plain_init(container: JsonObject, errors: ErrorList, path: Path) -> N
 def check_ephemeral_containers(
     containers: list[JsonObject],
     others: list[JsonObject],
-    pod: Surroundings,
+    pod: PodContext,
     errors: ErrorList,
     path: Path,
 ) -> None:
@@ -151,7 +151,7 @@ def _forbid_sub_paths(container: JsonObject, errors: ErrorList, path: Path) -> N
                 errors.forbidden(path.index(position).child(field), _NOT_EPHEMERAL)
 
 
-def check_common(container: JsonObject, pod: Surroundings, errors: ErrorList, path: Path) -> None:
+def check_common(container: JsonObject, pod: PodContext, errors: ErrorList, path: Path) -> None:
     """What holds for containers of all three sorts."""
     _check_identity(container, errors, path)
     if ports := container.get("ports"):

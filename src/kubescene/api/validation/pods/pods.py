@@ -21,7 +21,7 @@ from kubescene.api.validation.names import (
     size,
 )
 from kubescene.api.validation.pods.containers import (
-    Surroundings,
+    PodContext,
     check_choice,
     check_containers,
     check_ephemeral_containers,
@@ -33,10 +33,9 @@ from kubescene.api.validation.pods.placement import (
     check_tolerations,
     check_topology_spread,
 )
-from kubescene.api.validation.pods.pod_resources import check_pod_resources
 from kubescene.api.validation.pods.security import check_pod_security_context
 from kubescene.api.validation.pods.volumes import check_volumes
-from kubescene.api.validation.resources import check_requirements
+from kubescene.api.validation.resources import check_pod_resources, check_requirements
 from kubescene.types import JsonObject
 
 MAX_INT32 = 2**31 - 1
@@ -181,7 +180,7 @@ def _check_all_containers(spec: JsonObject, pod_name: str, errors: ErrorList, pa
     volumes = spec.get("volumes")
     good = check_volumes(volumes, pod_name, errors, path.child("volumes")) if volumes else None
     claims = spec.get("resourceClaims")
-    pod = Surroundings(
+    pod = PodContext(
         volumes=_NO_VOLUMES if good is None else good,
         claim_names=_claim_names(claims, errors, path) if claims else _NO_CLAIMS,
         grace_s=spec.get("terminationGracePeriodSeconds"),

@@ -5,7 +5,7 @@ import zoneinfo
 
 from kubescene.api.validation.field_errors import ErrorList
 from kubescene.api.validation.field_paths import Path
-from kubescene.clock.durations import parse_signed_duration
+from kubescene.durations import parse_signed_duration
 
 _DESCRIPTORS = frozenset(
     {"@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly"}

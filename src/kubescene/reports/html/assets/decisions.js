@@ -38,7 +38,8 @@ class Explorer {
   }
 
   item(each, place) {
-    const came = each.node ? h("span", { class: "came" }, `${each.step} · ${each.node}`) : h("span", { class: "came no" }, `${each.step} · ${each.message || "waits"}`);
+    const when = [each.step, each.time].filter(Boolean).join(" · ");
+    const came = each.node ? h("span", { class: "came" }, `${when} · ${each.node}`) : h("span", { class: "came no" }, `${when} · ${each.message || "waits"}`);
     return h("button", { type: "button", "data-place": place, "aria-current": String(place === this.chosen), on: { click: () => this.choose(place) } },
       h("span", { class: "pod" }, each.pod, (each.tags || []).map((tag) => h("span", { class: `tag ${tag.split(" ")[0]}` }, tag))), came);
   }
@@ -80,14 +81,14 @@ class Explorer {
     if (same.length < 2) return null;
     same.sort((a, b) => (a[0].attempt || 1) - (b[0].attempt || 1) || a[1] - b[1]);
     return h("div", { class: "attempts" }, same.map(([other, place]) => h("button", { type: "button", "aria-pressed": String(other === each),
-      on: { click: () => this.choose(place) } }, `attempt ${other.attempt || 1} · ${other.step} · ${other.node ? "bound" : "waits"}`)));
+      on: { click: () => this.choose(place) } }, `attempt ${other.attempt || 1} · ${[other.step, other.time].filter(Boolean).join(" · ")} · ${other.node ? "bound" : "waits"}`)));
   }
 }
 
 // Why it came so, in one sentence.
 function sentence(each) {
   const attempt = (each.attempts || 1) > 1 ? `, attempt ${each.attempt || 1} of ${each.attempts}` : "";
-  const when = `At step ${each.step}${attempt}: `;
+  const when = `At step ${each.step}${each.time ? ` (${each.time})` : ""}${attempt}: `;
   const fitting = `${number(each.feasible || 0)} of ${counted(each.evaluated || 0, "node")} that were looked at fit.`;
   if (!each.node) return `${when}${each.message || "no node took it"}`;
   if (!each.explained) return `${when}bound to ${each.node}. ${fitting} Scores were not kept: spec.simulation.explain: Full keeps them.`;

@@ -8,7 +8,7 @@ const LISTED = 120;
 class Drawing {
   constructor(place, heat, steps) {
     this.heat = heat;
-    this.steps = steps.map((step) => ({ bound: 0, failed: 0, deleted: 0, preempted: 0, waiting: 0, ...step }));
+    this.steps = steps.map((step) => ({ bound: 0, unschedulable: 0, failed: 0, deleted: 0, preempted: 0, waiting: 0, ...step }));
     this.column = this.steps.length - 1;
     this.row = -1;
     this.strip = h("canvas", { class: "plot", "aria-hidden": "true" });
@@ -25,17 +25,18 @@ class Drawing {
 
   controls() {
     const heat = this.heat;
-    const choice = (name, options, chosen) => h("label", {}, name, h("select", { id: `by-${name}`, on: { change: (e) => chosen(e.target.value) } },
-      options.map(([value, text]) => h("option", { value }, text))));
-    let order = "name", view = "nodes";
+    const choice = (name, options, chosen, given) => h("label", {}, name, h("select", { id: `by-${name.replaceAll(" ", "-")}`, on: { change: (e) => chosen(e.target.value) } },
+      options.map(([value, text]) => h("option", { value, selected: value === given }, text))));
+    let order = heat.order, view = "nodes";
     const arrange = () => { heat.arrange(order, view); this.row = Math.min(this.row, heat.rows - 1); this.redo(); };
-    const happening = [["bound", "bound"], ["failed", "unschedulable"], ["deleted", "deleted"], ["waiting", "waiting"]];
+    const happening = [["bound", "pods bound"], ["unschedulable", "tried in vain"], ["deleted", "objects deleted"], ["waiting", "waiting at the end"]];
     const legend = h("span", { class: "legend" }, happening.filter(([name]) => this.steps.some((step) => step[name])).map(([name, text]) =>
       h("span", {}, h("i", { class: `i-${name}` }), text)));
     if (!heat.nodes.length) return h("div", { class: "controls" }, legend);
     return h("div", { class: "controls" },
       choice("show", heat.resources.map((name, place) => [place, name]), (value) => { heat.resource = Number(value); arrange(); }),
-      heat.nodes.length > 1 && choice("order", [["name", "by name"], ["fullest", "fullest first"]], (value) => { order = value; arrange(); }),
+      heat.nodes.length > 1 && choice("order", [["name", "by name"], ["fullest", "fullest first"]], (value) => { order = value; arrange(); }, order),
+      heat.ends.length > 0 && choice("of a step", [["peak", "its peak"], ["end", "its end"]], (value) => { heat.of(value); arrange(); }),
       heat.nodes.length > 20 && choice("as", [["nodes", "nodes"], ["crowds", "counts by fullness"]], (value) => { view = value; arrange(); }),
       legend, this.scale());
   }
@@ -46,14 +47,19 @@ class Drawing {
     for (let x = 0; x <= 100; x++) { paint.fillStyle = ramp(x); paint.fillRect(x, 0, 1, 10); }
     this.unit = h("span", {});
     return h("span", { class: "legend" }, h("span", {}, "0", canvas, this.unit),
-      this.heat.levels.some((rows) => rows.some((level) => level > 200 && level !== ABSENT)) && h("span", {}, h("i", { class: "i-failed" }), "over"));
+      this.heat.levels.some((rows) => rows.some((level) => level > 200 && level !== ABSENT)) && h("span", {}, h("i", { class: "i-failed" }), "over"),
+      this.heat.marks.size > 0 && [...this.heat.marks.values()].some((mark) => /^(NotReady|Unknown)/.test(mark)) && h("span", {}, h("i", { class: "i-broken" }), "not ready"),
+      this.heat.marks.size > 0 && [...this.heat.marks.values()].some((mark) => !/^(NotReady|Unknown)/.test(mark)) && h("span", {}, h("i", { class: "i-closed" }), "cordoned or tainted"));
   }
 
   redo() { this.draw(); this.tell(); this.name(); }
 
   // What the colours mean.
   name() {
-    if (this.unit) this.unit.textContent = this.heat.view === "nodes" ? "100 % requested" : counted(this.heat.nodes.length, "node");
+    const { heat } = this;
+    const when = heat.levels === heat.peaks && heat.ends.length ? ", at most in a step" : "";
+    const mean = heat.size > 1 ? `; a row is ${heat.size} nodes, their mean` : "";
+    if (this.unit) this.unit.textContent = heat.view === "nodes" ? `100 % requested${when}${mean}` : counted(heat.nodes.length, "node");
   }
 
   measure() {
@@ -61,7 +67,7 @@ class Drawing {
     const width = this.map.parentElement.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
     this.gutter = this.heat.nodes.length || width > 640 ? clamp(width * 0.16, 64, 170) : 44;
     this.width = width;
-    this.columnWidth = Math.min((width - this.gutter - 2) / Math.max(this.steps.length, 1), 160);
+    this.columnWidth = Math.min((width - this.gutter - 2) / Math.max(this.steps.length, 1), 360);
     const rows = this.heat.nodes.length ? this.heat.rows : 0;
     this.rowHeight = rows <= 28 ? 20 : rows <= 60 ? 11 : Math.max(2, Math.floor(560 / rows));
     this.top = AXIS + (rows ? WHOLE + 4 : 0);
@@ -96,13 +102,13 @@ class Drawing {
 
   drawStrip(paint) {
     const { ink, steps } = this;
-    const most = Math.max(1, ...steps.map((s) => Math.max(s.bound + s.failed, s.deleted, s.waiting)));
+    const most = Math.max(1, ...steps.map((s) => Math.max(s.bound + s.unschedulable, s.deleted, s.waiting)));
     const base = STRIP - 4, room = STRIP - 18;
     const tall = (value) => (value ? Math.max(2, (value / most) * room) : 0);
     paint.fillStyle = ink.soft;
     paint.textAlign = "right";
     paint.fillText(number(most), this.gutter - 8, STRIP - 4 - room);
-    paint.fillText("pods", this.gutter - 8, base - 5);
+    paint.fillText("count", this.gutter - 8, base - 5);
     paint.fillStyle = ink.line;
     paint.fillRect(this.gutter, base, this.columnWidth * steps.length, 1);
     paint.fillRect(this.gutter, base - room, this.columnWidth * steps.length, 1);
@@ -110,7 +116,7 @@ class Drawing {
       const gap = this.columnWidth > 6 ? Math.min(4, this.columnWidth * 0.15) : 0.5;
       const left = this.x(column) + gap, wide = this.columnWidth - 2 * gap;
       const main = wide > 8 ? wide * 0.66 : wide, side = wide - main;
-      const bound = tall(step.bound), failed = tall(step.failed), gone = tall(step.deleted);
+      const bound = tall(step.bound), failed = tall(step.unschedulable), gone = tall(step.deleted);
       paint.fillStyle = ink["good-fill"];
       paint.fillRect(left, base - bound, main, bound);
       paint.fillStyle = ink["bad-fill"];
@@ -157,11 +163,12 @@ class Drawing {
     this.rowLabel(paint, "all nodes", AXIS + WHOLE / 2, ink.text);
     heat.columns.forEach((_, column) => {
       const level = (heat.whole[heat.resource] || [])[column];
-      cell(column, AXIS, WHOLE, level == null || level === ABSENT ? ink.absent : shade(level / 2));
+      cell(column, AXIS, WHOLE, level == null || level < 0 ? ink.absent : shade(level / 10));
       for (let row = 0; row < heat.rows; row++) {
         const held = heat.cell(row, column);
         const fill = !held.count ? ink.absent : held.mean == null ? ramp(100 * Math.sqrt(held.count / heat.nodes.length)) : shade(held.mean);
         cell(column, this.top + row * this.rowHeight, this.rowHeight - split, fill);
+        if (held.count) this.drawMark(paint, column, row, this.rowHeight - split);
       }
     });
     const every = Math.ceil(15 / this.rowHeight);
@@ -169,6 +176,27 @@ class Drawing {
       const name = heat.view === "nodes" && every > 1 ? heat.nodes[heat.groups[row][0]] : heat.label(row);
       this.rowLabel(paint, name, Math.max(this.top + (row + 0.5) * this.rowHeight, this.top + 8), ink.soft);
     }
+  }
+
+  // A bar at the left of a cell: all of its height if nodes are not ready, thin if they are closed to pods.
+  drawMark(paint, column, row, height) {
+    const { broken, closed } = this.heat.marked(row, column);
+    if (!broken && !closed) return;
+    const x = this.x(column), y = this.top + row * this.rowHeight, wide = this.columnWidth - (this.columnWidth > 6 ? 1 : 0);
+    paint.fillStyle = this.ink["bad-fill"];
+    if (!broken) { paint.fillStyle = this.ink["wait-fill"]; paint.fillRect(x, y, Math.min(5, wide / 2), height); return; }
+    paint.fillRect(x, y, Math.min(8, wide / 2), height);
+    if (height < 6 || wide < 16) return;
+    paint.save();
+    paint.beginPath();
+    paint.rect(x, y, wide, height);
+    paint.clip();
+    paint.strokeStyle = this.ink["bad-fill"];
+    paint.lineWidth = 2;
+    paint.beginPath();
+    for (let at = x - height; at < x + wide; at += 10) { paint.moveTo(at, y + height); paint.lineTo(at + height, y); }
+    paint.stroke();
+    paint.restore();
   }
 
   rowLabel(paint, text, y, fill) {
@@ -245,15 +273,22 @@ class Drawing {
 
   wholes(column) {
     const levels = this.heat.resources.map((name, place) => [name, this.heat.whole[place][column]]);
-    return levels.filter(([, level]) => level !== ABSENT).map(([name, level]) => [name, level / 2]);
+    return levels.filter(([, level]) => level != null && level >= 0).map(([name, level]) => [name, level / 10]);
   }
 
   value(column, row) {
     const held = this.heat.cell(row, column);
     const name = this.heat.resources[this.heat.resource];
     if (held.mean == null) return this.heat.view === "nodes" ? "no such node" : `${counted(held.count, "node")} by ${name}`;
-    if (this.heat.groups[row].length === 1) return `${name} ${percent(held.mean)}`;
-    return `${name} ${percent(held.mean)} on average of ${counted(held.count, "node")}, ${percent(held.least)} to ${percent(held.most)}`;
+    const { broken, closed } = this.heat.marked(row, column);
+    if (this.heat.groups[row].length === 1) {
+      const node = this.heat.groups[row][0], mark = this.heat.mark(node, column);
+      const end = this.heat.endShare(this.heat.resource, node, column);
+      const told = end == null ? percent(held.mean) : `${percent(held.mean)} at most, ${end} at its end`;
+      return `${mark ? `${mark}; ` : ""}${name} ${told}`;
+    }
+    const away = broken + closed ? `${broken ? `${broken} not ready; ` : ""}${closed ? `${closed} cordoned or tainted; ` : ""}` : "";
+    return away + `${name} ${percent(held.mean)} on average of ${counted(held.count, "node")}, ${percent(held.least)} to ${percent(held.most)}`;
   }
 
   tell() {
@@ -261,14 +296,15 @@ class Drawing {
     const step = this.steps[this.column];
     const left = h("div", {}, h("h3", {}, step.first === step.step ? `Step ${step.step}` : `Steps ${step.first} to ${step.step}`, h("small", {}, step.time || "")),
       h("ul", { class: "plain" }, (step.what || []).map((each) => h("li", {}, each))), h("p", {}, happened(step)));
-    const whole = () => h("div", {}, h("h3", {}, "All nodes"), bars(this.wholes(this.column)));
+    const when = !this.heat.ends.length ? "" : this.heat.levels === this.heat.peaks ? "at most in this step" : "at the end of this step";
+    const whole = () => h("div", {}, h("h3", {}, "All nodes", h("small", {}, when)), bars(this.wholes(this.column)));
     this.readout.replaceChildren(left, this.row < 0 ? whole() : this.cellDetail());
   }
 
   cellDetail() {
     const { heat, row, column } = this;
     const behind = heat.behind(row, column);
-    const shown = behind.slice(0, LISTED).map(({ node, share }) => [heat.nodes[node], share]);
+    const shown = behind.slice(0, LISTED).map(({ node, share }) => [[heat.nodes[node], heat.mark(node, column)].filter(Boolean).join(": "), share]);
     const single = heat.view === "nodes" && heat.groups[row].length === 1;
     return h("div", {}, h("h3", {}, heat.label(row)), h("p", {}, this.value(column, row)),
       single ? this.offers(heat.groups[row][0]) : bars(shown),
@@ -289,7 +325,9 @@ function bars(rows) {
 }
 
 function happened(step) {
-  const parts = [["bound", "bound"], ["failed", "unschedulable"], ["preempted", "preempted"], ["deleted", "deleted"], ["waiting", "waiting at its end"]];
+  const parts = [["bound", "bound"], ["preempted", "preempted"], ["waiting", "waiting at its end"]];
   const told = parts.filter(([name]) => step[name]).map(([name, text]) => `${number(step[name])} ${text}`);
+  if (step.deleted) told.push(`${counted(step.deleted, "object")} deleted`);
+  if (step.failed) told.push(`${counted(step.failed, "attempt")} found no node`);
   return told.length ? told.join(", ") : "no pod was tried";
 }

@@ -17,9 +17,51 @@ class Heat {
     this.nodes = told.nodes || [];
     this.allocatable = told.allocatable || [];
     this.whole = told.whole || [];
-    this.levels = (told.levels || []).map((text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0)));
+    const bytes = (text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
+    this.peaks = (told.levels || []).map(bytes);
+    this.ends = (told.ends || []).map(bytes);
+    this.wholePeaks = this.whole;
+    this.wholeEnds = told.wholeEnds || [];
+    this.levels = this.peaks;
+    this.marks = new Map();
+    for (const [node, first, last, text] of told.marks || []) {
+      for (let column = first; column <= last; column++) this.marks.set(node * this.columns.length + column, text);
+    }
     this.resource = 0;
-    this.arrange("name", "nodes");
+    this.order = this.nodes.length > ROWS ? "fullest" : "name";
+    this.arrange(this.order, "nodes");
+  }
+
+  // Show the highest of each step, or how it ended.
+  of(moment) {
+    const atEnd = moment === "end" && this.ends.length;
+    this.levels = atEnd ? this.ends : this.peaks;
+    this.whole = atEnd ? this.wholeEnds : this.wholePeaks;
+    this.crowdsOf = null;
+  }
+
+  // What keeps pods away from a node at the end of a step.
+  mark(node, column) { return this.marks.get(node * this.columns.length + column) || ""; }
+
+  // How many of the nodes of a row are broken, and how many keep pods away for another reason.
+  marked(row, column) {
+    let broken = 0, closed = 0;
+    if (this.view === "nodes" && this.marks.size) {
+      for (const node of this.groups[row]) {
+        const mark = this.mark(node, column);
+        if (/^(NotReady|Unknown)/.test(mark)) broken++;
+        else if (mark) closed++;
+      }
+    }
+    return { broken, closed };
+  }
+
+  // The share at the end of a step, where the highest of it is shown and is another.
+  endShare(resource, node, column) {
+    if (!this.ends.length || this.levels !== this.peaks) return null;
+    const at = node * this.columns.length + column;
+    const end = this.ends[resource][at];
+    return end === this.peaks[resource][at] ? null : end === ABSENT ? "gone" : percent(end / 2);
   }
 
   // Percent of a node at a column, null where there was no such node.
@@ -36,12 +78,14 @@ class Heat {
 
   arrange(order, view) {
     this.view = view;
+    this.order = order;
     const all = this.nodes.map((_, node) => node);
     if (order === "fullest") {
       const means = all.map((node) => this.mean(node));
       all.sort((a, b) => means[b] - means[a] || a - b);
     }
     const size = Math.ceil(all.length / ROWS) || 1;
+    this.size = size;
     this.groups = [];
     for (let start = 0; start < all.length; start += size) this.groups.push(all.slice(start, start + size));
     this.rows = view === "nodes" ? this.groups.length : BUCKETS.length;
@@ -89,7 +133,8 @@ class Heat {
     if (this.view !== "nodes") return BUCKETS[row];
     const group = this.groups[row];
     const first = this.nodes[group[0]];
-    return group.length === 1 ? first : `${first} … ${this.nodes[group[group.length - 1]]}`;
+    if (group.length === 1) return first;
+    return this.order === "name" ? `${first} … ${this.nodes[group[group.length - 1]]}` : `${first} and ${group.length - 1} more`;
   }
 
   // The nodes behind a cell, the fullest first.

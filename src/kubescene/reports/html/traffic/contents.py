@@ -7,17 +7,31 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from kubescene.api.text.yaml_text import read_yaml
+from kubescene.autoscalers import HPA_TYPES, RecommendedPodResources
 from kubescene.clock.batches import Integers
 from kubescene.reports.html.contents import Figure
-from kubescene.reports.html.traffic.charts import Chart, Line, Mark, Point, seconds
-from kubescene.traffic import AutoscalerDecision, TrafficResult
+from kubescene.reports.html.traffic.charts import Chart, ChartLine, ChartMark, Level, Point, seconds
+from kubescene.reports.words import counted
+from kubescene.traffic import AutoscalerDecision, Summary, TrafficResult
+from kubescene.traffic.decided import reserved_over_time
 from kubescene.traffic.flow.records import FAILED, RequestOutcome
-from kubescene.traffic.measures import Summary, percentile_s
+from kubescene.traffic.measures import all_percentile_s, percentile_s
 from kubescene.traffic.skenario.series import cpu_utilizations, levels
+from kubescene.traffic.spec.objects import autoscaler_of
+from kubescene.traffic.spec.units import Cpu, Memory
 
 PLACES = 450
 """So many points a line has at most, one for every two units of width."""
 MOST_MARKS = 300
+PERCENTILES = {
+    "p50": (50, "good", True),
+    "p95": (95, "wait", True),
+    "p99": (99, "bad", True),
+    "p95 of those served": (95, "served", False),
+}
+"""What the lines of a chart are: the percentile, a tone, and whether failures count."""
+SIZES = {"cpu": ("cores", 1000), "memory": ("MiB", 1 << 20)}
 FAILURES = {
     RequestOutcome.TIMEOUT: ("timed out", "bad"),
     RequestOutcome.REFUSED: ("refused", "wait"),
@@ -29,26 +43,37 @@ def replicas(result: TrafficResult) -> Chart:
     """Skenario's first chart: replicas, and what arrived; a dot for every decision for another
     number.
     """
-    counted = result.counts
+    counts = result.counts
     lines = [
-        Line("active", _changes([(c.time, c.active) for c in counted]), "good", steps=True),
-        Line("desired", _changes([(c.time, c.desired) for c in counted]), "info", steps=True),
-        Line("launching", _changes([(c.time, c.launching) for c in counted]), "wait", steps=True),
+        ChartLine(
+            "active", _changes([(c.time, c.active) for c in counts]), "good", True, shape="area"
+        ),
+        ChartLine(
+            "launching", _changes([(c.time, c.launching) for c in counts]), "wait", steps=True
+        ),
+        ChartLine("desired", _changes([(c.time, c.desired) for c in counts]), "info", steps=True),
         arrivals(result),
     ]
     marks = tuple(_marks(result.decisions))
     return Chart(
-        "Replicas over time", seconds(result.end), lines, 270, "replicas", "requests/s", marks
+        "Replicas over time",
+        seconds(result.end),
+        lines,
+        270,
+        "replicas",
+        "requests/s",
+        marks,
+        whole=True,
     )
 
 
 def requests(result: TrafficResult) -> Chart:
-    """The second: requests inside replicas."""
+    """The second: requests inside replicas, and those that wait for one."""
     columns = result.requests
     inside = columns.outcome != RequestOutcome.REFUSED
     left = inside & (columns.outcome != RequestOutcome.OPEN)
     there = levels(columns.arrived[inside], columns.completed[left])
-    lines = [Line("processing", _thinned(result, *there), "info"), arrivals(result)]
+    lines = [ChartLine("in flight", _thinned(result, *there), "info"), arrivals(result)]
     return Chart("Requests over time", seconds(result.end), lines, 230, "requests", "requests/s")
 
 
@@ -56,7 +81,8 @@ def failed_so_far(result: TrafficResult) -> Chart:
     """Part of the second, too; by itself, since it only grows and would hide the others."""
     columns = result.requests
     failed = levels(columns.completed[columns.outcome >= FAILED[0]])
-    lines = [Line("failed so far", _thinned(result, *failed), "bad", steps=True)]
+    points = [(0.0, 0.0), *_thinned(result, *failed)]
+    lines = [ChartLine("failed so far", points, "bad", steps=True)]
     return Chart("Failed requests so far", seconds(result.end), lines, 140, "requests")
 
 
@@ -65,37 +91,163 @@ def response_times(result: TrafficResult) -> Chart:
     columns = result.requests
     done = columns.outcome == RequestOutcome.OK
     ends, times = columns.completed[done], (columns.completed - columns.arrived)[done]
-    lines = [Line("succeeded", _points(result, ends, times), "info", shape="points")]
-    return Chart("Response times", seconds(result.end), lines, 200, "seconds")
+    lines = [ChartLine("served", _points(result, ends, times), "info", shape="points")]
+    return Chart(
+        "Response times of those served",
+        seconds(result.end),
+        lines,
+        200,
+        "seconds",
+        levels=_objective(result),
+    )
+
+
+def _objective(result: TrafficResult) -> tuple[Level, ...]:
+    objective = result.spec.objective
+    name = f"objective: {objective.percentile:g} % within {objective.response_time}"
+    return (Level(name, seconds(int(objective.response_time))),)
 
 
 def percentiles(result: TrafficResult) -> Chart:
-    """Percentiles of the requests that succeeded, by when they completed; gaps where none did."""
+    """Of all requests by when they came, failures at their time-outs, and of those served.
+
+    Those served have gaps where nobody was; without a time-out nothing can be said of failures.
+    By when they came, as the objective has it: of an outage one hears only later.
+    """
+    step, timeout = _step(result, 120), int(result.spec.request.timeout)
+    rows: dict[str, list[Point]] = {name: [] for name in PERCENTILES}
     columns = result.requests
+    failed = columns.outcome >= FAILED[0]
     done = columns.outcome == RequestOutcome.OK
-    ends, times = columns.completed[done], (columns.completed - columns.arrived)[done]
-    step = _step(result, 120)
-    rows: dict[int, list[Point]] = {50: [], 95: [], 99: []}
-    order = np.argsort(ends, kind="stable")
-    places, firsts = np.unique(ends[order] // step, return_index=True)
-    parts = np.split(times[order], firsts[1:])
-    for place, own in zip(places.tolist(), map(np.sort, parts), strict=True):
-        for percent, points in rows.items():
-            points.append((seconds(place * step + step // 2), percentile_s(own, percent)))
-    tones = {50: "good", 95: "wait", 99: "bad"}
+    places, firsts = np.unique(columns.arrived[done] // step, return_index=True)
+    times = (columns.completed - columns.arrived)[done]
+    served = dict(zip(places.tolist(), map(np.sort, np.split(times, firsts[1:])), strict=False))
+    lost = np.bincount(columns.arrived[failed] // step).tolist()
+    for place in sorted({*served, *(place for place, count in enumerate(lost) if count)}):
+        at = seconds(place * step + step // 2)
+        own = served.get(place, times[:0])
+        missing = lost[place] if place < len(lost) else 0
+        for name, (percent, _, every) in PERCENTILES.items():
+            if every:
+                value = all_percentile_s(own, missing, timeout, percent)
+            else:
+                value = percentile_s(own, percent) if len(own) else None
+            if value is not None:
+                rows[name].append((at, value))
+    near = 1.5 * seconds(step)
     lines = [
-        Line(f"p{percent}", points, tones[percent], near=1.5 * seconds(step))
-        for percent, points in rows.items()
+        ChartLine(name, points, PERCENTILES[name][1], near=near)
+        for name, points in rows.items()
+        if result.summary.failed or PERCENTILES[name][2]
     ]
-    return Chart("Response-time percentiles", seconds(result.end), lines, 200, "seconds")
+    title = "Response-time percentiles by when requests came, failures at their time-outs"
+    return Chart(title, seconds(result.end), lines, 200, "seconds", levels=_objective(result))
+
+
+def cpu(result: TrafficResult) -> Iterator[Chart]:
+    """The fourth, with the HPA's target; then CPU as it was requested and used."""
+    yield utilization(result)
+    if result.cpu_used or result.sizes:
+        yield requested_and_used(result)
 
 
 def utilization(result: TrafficResult) -> Chart:
-    """The fourth: CPU that active replicas use, as it was read at ticks."""
+    """CPU that active replicas use, as it was read at ticks."""
     read = cpu_utilizations(result)
     points = [(seconds(each.calculated_at), each.cpu_utilization) for each in read]
-    lines = [Line("mean of active replicas", points, "info")]
-    return Chart("CPU utilization", seconds(result.end), lines, 180, "percent")
+    lines = [ChartLine("mean of active replicas", points, "info")]
+    targets = [Level(f"HPA target: {each} %", each) for each in _cpu_targets(result)]
+    return Chart("CPU utilization", seconds(result.end), lines, 180, "percent", levels=targets)
+
+
+def _cpu_targets(result: TrafficResult) -> Iterator[int]:
+    """Utilizations of cpu that HPAs of the run aim at."""
+    for index, given in enumerate(result.spec.autoscalers):
+        told = autoscaler_of(given, index)
+        if told.type not in HPA_TYPES:
+            continue
+        [document] = read_yaml(told.yaml)
+        spec = document.value.get("spec") or {}
+        if (found := spec.get("targetCPUUtilizationPercentage")) is not None:
+            yield found
+        for metric in spec.get("metrics") or ():
+            source = metric.get("resource") or metric.get("containerResource") or {}
+            found = (source.get("target") or {}).get("averageUtilization")
+            if source.get("name") == "cpu" and found is not None:
+                yield found
+
+
+def requested_and_used(result: TrafficResult) -> Chart:
+    """CPU of all replicas from launch to end, and what requests used of it between ticks."""
+    held = [(each.time, each.cpu) for each in reserved_over_time(result)]
+    used = [(seconds(each.time), each.millicores / 1000) for each in result.cpu_used]
+    requested = [(at, level / 1000) for at, level in _changes(held)]
+    lines = [
+        ChartLine("requested", requested, "good", steps=True, shape="area"),
+        ChartLine("used", used, "info"),
+    ]
+    return Chart("CPU requested and used", seconds(result.end), lines, 160, "cores")
+
+
+def metrics(result: TrafficResult) -> Chart:
+    """What the HPA measured at each decision, as shares of the targets; cpu has its own chart."""
+    rows: dict[str, list[Point]] = {}
+    for each in result.decisions:
+        for metric in each.details.get("metrics") or ():
+            ratio = metric.get("ratio")
+            if isinstance(ratio, int | float) and not metric["name"].startswith(
+                "cpu resource util"
+            ):
+                rows.setdefault(metric["name"], []).append((seconds(each.time), ratio))
+    tones = ("info", "wait", "odd", "good", "bad")
+    lines = [
+        ChartLine(name, points, tones[index % len(tones)])
+        for index, (name, points) in enumerate(rows.items())
+    ]
+    return Chart(
+        "Metrics of the HPA",
+        seconds(result.end),
+        lines,
+        160,
+        "of target",
+        levels=[Level("target", 1)],
+    )
+
+
+def sizes(result: TrafficResult) -> Iterator[Chart]:
+    """What the VPA recommended for each resource, and what replicas had."""
+    for resource, (unit, divisor) in SIZES.items():
+        told = [
+            (seconds(each.time), part)
+            for each in result.sizes
+            for part in each.resources
+            if part.resource_name == resource and part.target
+        ]
+        if not told:
+            continue
+        stride = max(len(told) // PLACES, 1)
+        lines = [
+            ChartLine(
+                name, [(at, getattr(part, of) / divisor) for at, part in told[::stride]], tone
+            )
+            for name, of, tone in (
+                ("target", "target", "info"),
+                ("lower bound", "lower_bound", "odd"),
+            )
+        ]
+        held = reserved_over_time(result)
+        means = [(each.time, getattr(each, resource) // max(each.replicas, 1)) for each in held]
+        mean = [(at, level / divisor) for at, level in _changes(means)]
+        if any(level for _, level in mean):
+            lines.insert(0, ChartLine("of replicas, mean", mean, "good", steps=True))
+        label = f"Recommended {resource}"
+        yield Chart(label, seconds(result.end), lines, 160, f"{resource}, {unit}")
+
+
+def target_text(told: RecommendedPodResources) -> str:
+    """``cpu 442m``."""
+    kinds = {"cpu": Cpu, "memory": Memory}
+    return f"{told.resource_name} {kinds.get(told.resource_name, int)(told.target)}"
 
 
 def failures(result: TrafficResult) -> Chart:
@@ -103,7 +255,7 @@ def failures(result: TrafficResult) -> Chart:
     columns = result.requests
     step = _step(result, 120)
     below = np.zeros(result.end // step + 1, dtype=np.int64)
-    lines: list[Line] = []
+    lines: list[ChartLine] = []
     for outcome, (name, tone) in FAILURES.items():
         places = columns.completed[columns.outcome == outcome] // step
         if len(places):
@@ -113,20 +265,20 @@ def failures(result: TrafficResult) -> Chart:
                 (seconds(place * step + step // 2), int(below[place]))
                 for place in np.flatnonzero(own).tolist()
             ]
-            lines.append(Line(name, points, tone, shape="bars"))
+            lines.append(ChartLine(name, points, tone, shape="bars"))
     # The highest first: those below are drawn over its lower part.
     unit = f"requests in {seconds(step):g} s"
     return Chart("Failed requests", seconds(result.end), lines[::-1], 160, unit)
 
 
-def arrivals(result: TrafficResult) -> Line:
+def arrivals(result: TrafficResult) -> ChartLine:
     step = _step(result, PLACES // 2)
     counts = np.bincount(result.requests.arrived // step).tolist()
     points = [
         (seconds(place * step + step // 2), count / seconds(step))
         for place, count in enumerate(counts)
     ]
-    return Line("requests per second (right)", points, "rate", right=True)
+    return ChartLine("requests per second (right)", points, "rate", right=True)
 
 
 def _step(result: TrafficResult, places: int) -> int:
@@ -177,11 +329,11 @@ def changes(decisions: Sequence[AutoscalerDecision]) -> list[tuple[int, Autoscal
     return [(index, each) for index, each in enumerate(decisions) if each.after != each.before]
 
 
-def _marks(decisions: Sequence[AutoscalerDecision]) -> Iterator[Mark]:
+def _marks(decisions: Sequence[AutoscalerDecision]) -> Iterator[ChartMark]:
     for index, each in changes(decisions)[:MOST_MARKS]:
         title = f"{seconds(each.time):g} s: {each.before} to {each.after}. {each.reason}"
         tone = "up" if each.after > each.before else "down"
-        yield Mark(seconds(each.time), each.after, f"#decision-{index}", title, tone)
+        yield ChartMark(seconds(each.time), each.after, f"#decision-{index}", title, tone)
 
 
 NONE = "–"
@@ -202,18 +354,25 @@ def _of_requests(result: TrafficResult) -> Iterator[Figure]:
         "SLO missed",
         f"{told.slo_minutes:,} min",
         f"of {told.minutes:,}; {objective.percentile:g} % within {objective.response_time}",
-        tone="wait" if told.slo_minutes else "",
+        tone="bad" if told.slo_minutes else "",
     )
 
 
 def _of_response_times(told: Summary) -> Iterator[Figure]:
-    """Where nobody succeeded there are none: no time at all would look like a very short one."""
+    """Where nobody ended there are none: no time at all would look like a very short one."""
+    if told.failed:
+        every = [_time(each) for each in (told.all_response_p50_s, told.all_response_p99_s)]
+        note = f"median {every[0]}, 99 % {every[1]}; failures at their time-outs"
+        yield Figure("95 % of all", _time(told.all_response_p95_s), note, tone="bad")
     if not told.succeeded:
-        yield Figure("Median", NONE, "no request succeeded")
-        yield Figure("95 %", NONE, "no request succeeded")
+        yield Figure("95 % of those served", NONE, "no request succeeded")
         return
-    yield Figure("Median", f"{told.response_p50_s:.3f} s", "response time")
-    yield Figure("95 %", f"{told.response_p95_s:.3f} s", f"99 %: {told.response_p99_s:.3f} s")
+    served = f"median {told.response_p50_s:.3f} s, 99 % {told.response_p99_s:.3f} s"
+    yield Figure("95 % of those served", f"{told.response_p95_s:.3f} s", served)
+
+
+def _time(value: float | None) -> str:
+    return "never" if value is None else f"{value:.3f} s"
 
 
 def _of_replicas(result: TrafficResult) -> Iterator[Figure]:
@@ -222,10 +381,10 @@ def _of_replicas(result: TrafficResult) -> Iterator[Figure]:
     yield Figure("Replicas", f"{told.replicas_least} to {told.replicas_most}", hours)
     yield Figure("CPU", f"{told.cpu_used_hours:.2f} h used", f"of {told.cpu_hours:.2f} h")
     moves = f"{told.scale_ups} up, {told.scale_downs} down"
-    yield Figure("Scaling", moves, f"{told.flapping} reversals")
+    note = counted(told.reversals, "reversal")
     if told.time_to_scale_max_s:
-        longest = f"longest {told.time_to_scale_max_s:.1f} s"
-        yield Figure("Time to scale", f"{told.time_to_scale_mean_s:.1f} s", longest)
+        note += f"; {told.time_to_scale_mean_s:.1f} s from decision to ready"
+    yield Figure("Scaling", moves, note)
     if told.oom_kills:
         yield Figure("Out of memory", f"{told.oom_kills:,}", "replicas killed", tone="bad")
 

@@ -11,7 +11,15 @@ from kubescene.reports.html.shell import ASSETS as SHARED
 from kubescene.reports.html.shell import Shell, footer
 from kubescene.reports.html.traffic import contents
 from kubescene.reports.html.traffic.charts import drawn, seconds, told_time
-from kubescene.traffic import AutoscalerDecision, SizeDecision, TrafficResult, to_object
+from kubescene.traffic import (
+    AutoscalerDecision,
+    Phase,
+    SizeDecision,
+    TrafficResult,
+    Verdict,
+    to_object,
+)
+from kubescene.traffic.decided import kept_for, size_changes
 from kubescene.version import __version__
 
 ASSETS = Path(__file__).parent / "assets"
@@ -20,12 +28,19 @@ SHELL = Shell(
     (SHARED / "dom.js", SHARED / "theme.js", ASSETS / "traffic.js"),
 )
 MOST_TOLD = 300
-TONES = {"Succeeded": "good", "Cancelled": "wait", "Failed": "bad"}
+TONES = {
+    Verdict.KEPT: "good",
+    Verdict.MISSED: "bad",
+    Verdict.NOTHING: "wait",
+    Phase.CANCELLED: "wait",
+    Phase.FAILED: "bad",
+}
+REASONS = 8
 
 
 def traffic_page(result: TrafficResult) -> str:
     """The whole document."""
-    return SHELL.document(f"{result.name}: {result.phase}", __version__, body_of(result))
+    return SHELL.document(f"{result.name}: {result.verdict}", __version__, body_of(result))
 
 
 def body_of(result: TrafficResult) -> Iterator[Markup]:
@@ -33,7 +48,8 @@ def body_of(result: TrafficResult) -> Iterator[Markup]:
         ("replicas", "Replicas", drawn(contents.replicas(result))),
         ("requests", "Requests", requests(result)),
         ("responses", "Response time", responses(result)),
-        ("cpu", "CPU", drawn(contents.utilization(result))),
+        ("cpu", "CPU", h("div", map(drawn, contents.cpu(result)))),
+        ("metrics", "What the HPA saw", metrics(result)),
         ("failures", "Failed requests", failures(result)),
         ("decisions", "Decisions", decisions(result)),
         ("sizes", "Sizes", sizes(result)),
@@ -52,7 +68,8 @@ def body_of(result: TrafficResult) -> Iterator[Markup]:
 
 
 def heading(result: TrafficResult) -> Markup:
-    phase = h("span", result.phase, class_=f"phase {TONES[result.phase]}")
+    tone = TONES[result.verdict]
+    phase = h("span", result.verdict, class_=f"phase {tone}")
     about = {
         "simulated": told_time(seconds(result.end)),
         "mode": result.spec.mode,
@@ -61,7 +78,7 @@ def heading(result: TrafficResult) -> Markup:
         "Kubescene": __version__,
     }
     told = (h("li", h("span", name), " ", h("b", value)) for name, value in about.items())
-    said = h("p", result.message, class_=f"said {TONES[result.phase]}") if result.message else None
+    said = h("p", result.message, class_=f"said {tone}") if result.message else None
     title = h("div", h("h1", result.name), phase, class_="title")
     return h("header", title, h("ul", told, class_="identity"), said, id="top")
 
@@ -77,9 +94,15 @@ def requests(result: TrafficResult) -> Markup:
 
 
 def responses(result: TrafficResult) -> Markup | None:
-    if not result.summary.succeeded:
+    if not result.summary.succeeded and not result.summary.failed:
         return None
-    return h("div", drawn(contents.response_times(result)), drawn(contents.percentiles(result)))
+    each = drawn(contents.response_times(result)) if result.summary.succeeded else None
+    return h("div", each, drawn(contents.percentiles(result)))
+
+
+def metrics(result: TrafficResult) -> Markup | None:
+    seen = contents.metrics(result)
+    return drawn(seen) if seen.lines else None
 
 
 def failures(result: TrafficResult) -> Markup | None:
@@ -91,18 +114,34 @@ def decisions(result: TrafficResult) -> Markup | None:
     if not result.decisions:
         return None
     changed = contents.changes(result.decisions)
-    shown = (decision(index, each) for index, each in changed[:MOST_TOLD])
-    kept = len(result.decisions) - len(changed)
-    more = f"{kept:,}{' more' if changed else ''} left the number as it was." if kept else ""
-    if len(changed) > MOST_TOLD:
-        more = f"{len(changed) - MOST_TOLD:,} later changes are in story.jsonl. {more}"
-    return h("div", shown, h("p", more, class_="more") if more else None)
+    end = seconds(result.end)
+    shown = (decision(index, each, end) for index, each in changed[:MOST_TOLD])
+    later = len(changed) - MOST_TOLD
+    more = h("p", f"{later:,} later changes are in story.jsonl.", class_="more")
+    return h("div", shown, more if later > 0 else None, kept(result, opened=not changed))
 
 
-def decision(index: int, told: AutoscalerDecision) -> Markup:
+def kept(result: TrafficResult, *, opened: bool) -> Markup | None:
+    """Why the number was left as it was."""
+    reasons = kept_for(result.decisions)
+    if not reasons:
+        return None
+    count, end = sum(len(several) for _, several in reasons), seconds(result.end)
+    rows = [
+        [told_time(seconds(several[0].time), end), f"{len(several):,}", reason]
+        for reason, several in reasons[:REASONS]
+    ]
+    listed = h("div", table(["First", "Times", "Why"], rows), class_="wide")
+    rest = len(reasons) - REASONS
+    more = h("p", f"{rest:,} more reasons are in story.jsonl.", class_="more") if rest > 0 else None
+    summary = h("summary", f"{count:,} decisions left the number as it was")
+    return h("details", summary, listed, more, open=opened or None)
+
+
+def decision(index: int, told: AutoscalerDecision, end: float) -> Markup:
     way = "up" if told.after > told.before else "down"
     line = (
-        h("span", told_time(seconds(told.time)), class_="when"),
+        h("span", told_time(seconds(told.time), end), class_="when"),
         h("b", f"{told.before} → {told.after}", class_=way),
         h("span", told.reason or told.autoscaler, class_="message"),
     )
@@ -113,17 +152,21 @@ def decision(index: int, told: AutoscalerDecision) -> Markup:
 
 
 def sizes(result: TrafficResult) -> Markup | None:
-    moved = [each for each in result.sizes if each.evicted or each.resized]
-    if not moved:
+    """What was recommended, whether or not somebody was moved for it."""
+    if not result.sizes:
         return None
-    rows = [size_row(each) for each in moved[:MOST_TOLD]]
-    return h("div", table(["Time", "Target", "Replaced", "Resized", "Why"], rows), class_="wide")
+    told = size_changes(result.sizes)
+    rows = [size_row(each, seconds(result.end)) for each in told[:MOST_TOLD]]
+    listed = table(["Time", "Target", "Replaced", "Resized", "Why"], rows)
+    later = len(told) - MOST_TOLD
+    more = h("p", f"{later:,} later ones are in story.jsonl.", class_="more") if later > 0 else None
+    return h("div", map(drawn, contents.sizes(result)), h("div", listed, class_="wide"), more)
 
 
-def size_row(told: SizeDecision) -> list[str]:
-    targets = ", ".join(f"{each.resource_name} {each.target}" for each in told.resources)
+def size_row(told: SizeDecision, end: float) -> list[str]:
+    targets = ", ".join(map(contents.target_text, told.resources))
     moved = [", ".join(told.evicted), ", ".join(told.resized)]
-    return [told_time(seconds(told.time)), targets, *moved, told.reason]
+    return [told_time(seconds(told.time), end), targets, *moved, told.reason]
 
 
 def configuration(result: TrafficResult) -> Markup:

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from kubescene.scheduler.domains.affinity_terms import TermKind, pod_affinity
+from kubescene.scheduler.domains.affinity_terms import CarriedTerm, TermKind, pod_affinity
 from kubescene.scheduler.domains.census import PodCensus
 from kubescene.scheduler.domains.row_counters import Matcher, RowCounter
 from kubescene.scheduler.domains.tallies import DomainTally
@@ -29,6 +29,8 @@ AFFINITY, ANTI_AFFINITY, EXISTING_ANTI_AFFINITY = 1, 2, 3
 
 Domain: TypeAlias = tuple[str, str]
 """A topology key and its value."""
+Unseen: TypeAlias = tuple[int, CarriedTerm]
+"""The row of a node, and a term that a pod there carries and that is not seen."""
 
 
 class KeyCounter:
@@ -41,9 +43,15 @@ class KeyCounter:
         self.key = key
         self._counter: RowCounter | None = None
 
-    def tally(self, census: PodCensus) -> DomainTally:
+    def tally(self, census: PodCensus, unseen: Sequence[Unseen] = ()) -> DomainTally:
+        """What domains have; terms of some pods may have to be left out."""
         self._counter = counter = census.counter(self._counter, self.matcher)
-        return census.tally(counter, self.key)
+        tally = census.tally(counter, self.key)
+        if not unseen:
+            return tally
+        shares = [(row, self.matcher.of_term(carried)) for row, carried in unseen]
+        parts = [(row, share.amount, share.matches) for row, share in shares if share.matches]
+        return tally.without(parts) if parts else tally
 
 
 class RequiredTerms:
@@ -101,11 +109,13 @@ class AffinityState:
 
     __slots__ = ("_affinity", "_anti", "_existing", "_supposed", "_terms")
 
-    def __init__(self, terms: RequiredTerms, census: PodCensus) -> None:
+    def __init__(
+        self, terms: RequiredTerms, census: PodCensus, unseen: Sequence[Unseen] = ()
+    ) -> None:
         self._terms = terms
         self._affinity = [each.tally(census) for each in terms.affinity]
         self._anti = [each.tally(census) for each in terms.anti.values()]
-        existing = [each.tally(census) for each in terms.existing]
+        existing = [each.tally(census, unseen) for each in terms.existing]
         self._existing = [tally for tally in existing if tally.matches]
         self._supposed: Supposed | None = None
 

@@ -5,7 +5,7 @@ counted by topology domain (`kubescene.scheduler.domains`). A pod without terms 
 pays nothing.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from kubescene.api.kinds import NAMESPACE
@@ -13,7 +13,9 @@ from kubescene.scheduler.domains.affinity_terms import (
     NO_LABELS,
     CarriedTerm,
     TermKind,
+    names_others,
     pod_affinity,
+    repels_others,
 )
 from kubescene.scheduler.domains.census import PodCensus
 from kubescene.scheduler.domains.stamps import Stamps
@@ -46,6 +48,7 @@ from kubescene.scheduler.plugins.inter_pod_affinity.filtering import (
     EXISTING_ANTI_AFFINITY,
     AffinityState,
     RequiredTerms,
+    Unseen,
 )
 from kubescene.scheduler.plugins.inter_pod_affinity.matchers import (
     Newcomer,
@@ -89,6 +92,7 @@ class InterPodAffinity(
     def __init__(
         self, handle: Handle, *, hard_weight: int = 1, ignore_preferred: bool = False
     ) -> None:
+        self._nodes = handle.nodes
         self._census = handle.nodes.shared(PodCensus)
         self._namespaces = handle.lister(NAMESPACE)
         self._hard_weight = hard_weight
@@ -126,7 +130,9 @@ class InterPodAffinity(
         if error := pod_affinity(pod.signature).error:
             return Status.unresolvable(f"parsing pod: {error}"), None
         self._sync()
-        prepared = AffinityState(self._required[pod.signature], self._census)
+        prepared = AffinityState(
+            self._required[pod.signature], self._census, self._unseen(repels_others)
+        )
         if prepared.is_empty:
             # Nominated pods that repel this one then go unnoticed, as in kube-scheduler (C-2).
             return SKIP, None
@@ -162,7 +168,10 @@ class InterPodAffinity(
         if self._ignore_preferred and not pod_affinity(pod.signature).has_preferred:
             return SKIP
         self._sync()
-        tallies = self._preferred[pod.signature].tallies(self._census)
+        # Who prefers something looks at all nodes, others at those that are known to have terms.
+        has_preferred = pod_affinity(pod.signature).has_preferred
+        unseen = () if has_preferred else self._unseen(names_others)
+        tallies = self._preferred[pod.signature].tallies(self._census, unseen)
         if not tallies:
             return SKIP
         state.write(_SCORE_KEY, tallies)
@@ -189,6 +198,22 @@ class InterPodAffinity(
             self._version = version
             self._required.clear()
             self._preferred.clear()
+
+    def _unseen(self, has_terms: Callable[[PodSignature], bool]) -> list[Unseen]:
+        """Terms of group members that are tried on nodes where nobody else has any.
+
+        kube-scheduler lists the nodes with such pods once for all members of a group.
+        """
+        nodes = self._nodes
+        unseen: list[Unseen] = []
+        for pod in nodes.tried.values():
+            row, carried = nodes.row_of(pod.node), pod_affinity(pod.signature).carried
+            if row is None or not carried:
+                continue
+            staying = (each for each in nodes.infos[row].pods if each.uid not in nodes.tried)
+            if not any(has_terms(each.signature) for each in staying):
+                unseen.extend((row, each) for each in carried)
+        return unseen
 
     def _read_required(self, signature: PodSignature) -> RequiredTerms:
         affinity, new = pod_affinity(signature), self._newcomer(signature)
@@ -231,8 +256,7 @@ class InterPodAffinity(
         )
 
     def sign(self, signature: PodSignature) -> Part | None:
-        affinity = signature.pod_class.spec.get("affinity") or {}
-        if any(affinity.get(each) is not None for each in ("podAffinity", "podAntiAffinity")):
+        if names_others(signature):
             return None
         return signing.NOTHING if self._ignore_preferred else signing.labels(signature)
 

@@ -7,7 +7,7 @@ import numpy as np
 from kubescene.scheduler.domains.census import PodCensus
 from kubescene.scheduler.domains.tallies import DomainTally
 from kubescene.scheduler.framework.interfaces import MAX_NODE_SCORE, Rows, Scores
-from kubescene.scheduler.plugins.inter_pod_affinity.filtering import KeyCounter
+from kubescene.scheduler.plugins.inter_pod_affinity.filtering import KeyCounter, Unseen
 from kubescene.scheduler.plugins.inter_pod_affinity.matchers import (
     Newcomer,
     OwnTerm,
@@ -42,9 +42,9 @@ class PreferredTerms:
             for key in keys
         ]
 
-    def tallies(self, census: PodCensus) -> list[DomainTally]:
+    def tallies(self, census: PodCensus, unseen: Sequence[Unseen] = ()) -> list[DomainTally]:
         """By key, what domains amount to; keys without any match are left out."""
-        tallies = [each.tally(census) for each in self._counters]
+        tallies = [each.tally(census, unseen) for each in self._counters]
         return [tally for tally in tallies if tally.matches]
 
 

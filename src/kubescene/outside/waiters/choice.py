@@ -1,0 +1,117 @@
+"""Which waiter a scenario means: a shipped one, its own conditions, or one of a user's.
+
+A scenario only names a waiter. Classes come from whoever starts the program, ``--waiter`` or
+installed packages (entry points of the group ``kubescene.waiters``), never from a scenario.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from traceback import extract_tb
+from typing import Any, TypeAlias
+
+from kubescene.client import Reader
+from kubescene.errors import ConfigurationError, ControllerError, KubesceneError, ScenarioError
+from kubescene.installed import offered
+from kubescene.outside.waiters.scheduling import SchedulerWaiter
+from kubescene.outside.waiters.waiter import ControllerWaiter, QuietWaiter
+from kubescene.outside.waiters.workloads import WorkloadsWaiter
+from kubescene.scenario.outside import OutsideController
+
+ENTRY_POINTS = "kubescene.waiters"
+SHIPPED = (SchedulerWaiter.name, WorkloadsWaiter.name, QuietWaiter.name)
+
+Waiters: TypeAlias = Mapping[str, Callable[[], Any]]
+"""Classes that users bring, by the names of their waiters."""
+NO_OTHERS: Waiters = {}
+
+
+def waiter_of(declared: OutsideController, brought: Waiters = NO_OTHERS) -> ControllerWaiter:
+    """The waiter of a controller; one that declares none is only expected to be quiet.
+
+    Raises `ScenarioError` for a name that nobody knows.
+    """
+    spec = declared.waiter
+    if spec is None:
+        return QuietWaiter()
+    if spec.conditions:
+        # The expression language is loaded by those only who use it.
+        from kubescene.outside.waiters.conditions import ConditionsWaiter
+
+        return ConditionsWaiter(declared, spec.conditions)
+    if spec.name in brought:
+        return GuardedWaiter(brought[spec.name](), declared.name)
+    if spec.name == SchedulerWaiter.name:
+        return SchedulerWaiter(declared.scheduler_names)
+    shipped = {each.name: each for each in (WorkloadsWaiter, QuietWaiter)}
+    if spec.name in shipped:
+        return shipped[spec.name]()
+    known = ", ".join(dict.fromkeys((*SHIPPED, *brought)))
+    raise ScenarioError(
+        f"no waiter is named {spec.name!r}; there are: {known}; others are brought with "
+        "--waiter module:Class",
+        where=f"spec.controllers.outside (name {declared.name!r}).waiter.name",
+        path=("spec", "controllers", "outside"),
+    )
+
+
+class GuardedWaiter:
+    """A user's waiter: whatever it does wrong is told with its name and the line."""
+
+    def __init__(self, waiter: Any, controller: str) -> None:
+        self._waiter = waiter
+        self._controller = controller
+        self.name: str = waiter.name
+
+    def condition(self, reader: Reader) -> bool:
+        answer = self._asked("condition", reader)
+        if not isinstance(answer, bool):
+            raise self._complaint(f"condition returned {type(answer).__name__}, not a bool")
+        return answer
+
+    def unmet(self, reader: Reader) -> str:
+        if not callable(getattr(self._waiter, "unmet", None)):
+            return f"its waiter {self.name!r} says that it has work left"
+        return str(self._asked("unmet", reader))
+
+    def _asked(self, method: str, reader: Reader) -> Any:
+        try:
+            return getattr(self._waiter, method)(reader)
+        except KubesceneError:
+            raise
+        except Exception as error:
+            frame = extract_tb(error.__traceback__)[-1]
+            raise self._complaint(
+                f"{method} raised {type(error).__name__}: {error} "
+                f"({frame.filename}, line {frame.lineno})"
+            ) from error
+
+    def _complaint(self, what: str) -> ControllerError:
+        return ControllerError(f"its waiter {self.name!r}: {what}", controller=self._controller)
+
+
+def import_waiter(reference: str) -> type:
+    """The class that ``package.module:Class`` names; raises `ConfigurationError`."""
+    module_name, _, class_name = reference.partition(":")
+    if not module_name or not class_name:
+        raise ConfigurationError(f"waiter {reference!r} must be written as module:Class")
+    try:
+        module = import_module(module_name)
+    except Exception as error:
+        # Whatever the author's module does when it is imported.
+        why = str(error) if isinstance(error, ImportError) else repr(error)
+        raise ConfigurationError(f"waiter {reference!r} cannot be imported: {why}") from error
+    found: Any = getattr(module, class_name, None)
+    if not isinstance(found, type):
+        raise ConfigurationError(f"waiter {reference!r}: {module_name} has no class {class_name}")
+    if not isinstance(getattr(found, "name", None), str) or not getattr(found, "name", ""):
+        raise ConfigurationError(f"waiter {reference!r} needs a name, such as name = 'databases'")
+    if not callable(getattr(found, "condition", None)):
+        raise ConfigurationError(f"waiter {reference!r} has no method condition(reader)")
+    return found
+
+
+def installed_waiters(references: Sequence[str] = ()) -> dict[str, type]:
+    """Those of installed packages, then those that are named, which win."""
+    classes = [import_waiter(point.value) for point in offered(ENTRY_POINTS)]
+    classes += map(import_waiter, references)
+    return {str(getattr(each, "name", "")): each for each in classes}

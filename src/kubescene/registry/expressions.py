@@ -1,0 +1,99 @@
+"""Expressions in objects that are refused when they are written, as kube-apiserver does it.
+
+Selectors of devices are compiled, must give a bool, and may not be able to exceed the limit of
+work. Rules in the schema of a custom kind, which nothing evaluates here, must be expressions.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from kubescene.api.schemas.structural_rules import schemas_of
+from kubescene.api.scheme import ResourceType
+from kubescene.api.validation.field_errors import ErrorList
+from kubescene.api.validation.field_paths import SPEC, Path
+from kubescene.types import JsonObject
+
+RULES = "x-kubernetes-validations"
+
+
+def selector_errors(
+    new: JsonObject, old: JsonObject | None, resource_type: ResourceType
+) -> ErrorList:
+    """What is wrong with device selectors; those that were there are not looked at again."""
+    errors = ErrorList()
+    if old is not None and new.get("spec") == old.get("spec"):
+        return errors
+    known = {text for _, text in _selectors(old, resource_type)} if old is not None else ()
+    for path, text in _selectors(new, resource_type):
+        if text and text not in known:
+            _check_selector(text, errors, path)
+    return errors
+
+
+def _check_selector(text: str, errors: ErrorList, path: Path) -> None:
+    # Late: most worlds have no expressions.
+    from kubescene.cel.device_selectors import (
+        LONGEST_EXPRESSION,
+        TOO_COMPLEX,
+        compiled,
+        is_too_complex,
+    )
+
+    if len(text.encode()) > LONGEST_EXPRESSION:
+        errors.too_long(path, LONGEST_EXPRESSION)
+        return
+    program = compiled(text)
+    if isinstance(program, str):
+        errors.invalid(path, text, program)
+    elif is_too_complex(program):
+        errors.forbidden(path, TOO_COMPLEX)
+
+
+def _selectors(obj: JsonObject, resource_type: ResourceType) -> Iterator[tuple[Path, str]]:
+    spec = obj.get("spec") or {}
+    kind = resource_type.gvk.kind
+    if kind == "DeviceClass":
+        yield from _listed(spec, SPEC)
+    elif kind == "ResourceClaim":
+        yield from _requested(spec, SPEC)
+    elif kind == "ResourceClaimTemplate":
+        yield from _requested(spec.get("spec") or {}, SPEC.child("spec"))
+
+
+def _requested(spec: JsonObject, path: Path) -> Iterator[tuple[Path, str]]:
+    at = path.child("devices").child("requests")
+    for position, request in enumerate((spec.get("devices") or {}).get("requests") or ()):
+        here = at.index(position)
+        yield from _listed(request.get("exactly") or {}, here.child("exactly"))
+        for place, choice in enumerate(request.get("firstAvailable") or ()):
+            yield from _listed(choice, here.child("firstAvailable").index(place))
+
+
+def _listed(holder: JsonObject, path: Path) -> Iterator[tuple[Path, str]]:
+    for position, selector in enumerate(holder.get("selectors") or ()):
+        at = path.child("selectors").index(position).child("cel").child("expression")
+        yield at, (selector.get("cel") or {}).get("expression") or ""
+
+
+def rule_errors(definition: JsonObject) -> ErrorList:
+    """The validation rules of a definition that are no expressions at all."""
+    errors = ErrorList()
+    for schema, path in schemas_of(definition.get("spec") or {}):
+        _check_rules(schema, errors, path)
+    return errors
+
+
+def _check_rules(schema: Any, errors: ErrorList, path: Path) -> None:
+    if not isinstance(schema, dict):
+        return
+    for position, rule in enumerate(schema.get(RULES) or ()):
+        from kubescene.cel.programs import syntax_error  # late: few definitions have rules
+
+        text = rule.get("rule") or ""
+        if text.strip() and (fault := syntax_error(text)) is not None:
+            at = path.child(RULES).index(position).child("rule")
+            errors.invalid(at, text, f"compilation failed: {fault}")
+    for name, child in (schema.get("properties") or {}).items():
+        _check_rules(child, errors, path.child("properties").key(name))
+    for name in ("additionalProperties", "items"):
+        _check_rules(schema.get(name), errors, path.child(name))

@@ -1,0 +1,170 @@
+"""Devices of dynamic resource allocation, as amounts that nodes offer and pods take.
+
+The devices of a driver are a resource, ``devices/DRIVER``: a node offers those that ResourceSlices
+publish for it, and those are requested that the allocation of a ResourceClaim names. Devices that
+belong to no single node count for the cluster alone. Access of administrators takes nothing.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import msgspec
+
+from kubescene.results.ledger_entries import NO_AMOUNTS, add_amounts
+from kubescene.results.states import Amounts
+
+PREFIX = "devices/"
+NO_NODE = ""
+
+Publish = Callable[[str, Amounts], None]
+"""Node, and how many more of what."""
+Occupy = Callable[[str, Amounts, int], None]
+"""Node, amounts, and how often: -1 if they are free again."""
+
+
+class PublishedDevice(NamedTuple):
+    """A device by its full name."""
+
+    driver: str
+    pool: str
+    name: str
+
+    @property
+    def resource(self) -> str:
+        return PREFIX + self.driver
+
+
+class _Pool(msgspec.Struct, frozen=True):
+    name: str = ""
+
+
+class _SliceDevice(msgspec.Struct, frozen=True):
+    name: str = ""
+
+
+class _SliceSpec(msgspec.Struct, frozen=True, rename="camel"):
+    driver: str = ""
+    pool: _Pool = _Pool()
+    node_name: str | None = None
+    devices: tuple[_SliceDevice, ...] | None = None
+
+
+class SliceText(msgspec.Struct, frozen=True):
+    """A ResourceSlice, as far as it says which devices are where."""
+
+    spec: _SliceSpec = _SliceSpec()
+
+
+class _Result(msgspec.Struct, frozen=True, rename="camel"):
+    driver: str = ""
+    pool: str = ""
+    device: str = ""
+    admin_access: bool | None = None
+
+
+class _Results(msgspec.Struct, frozen=True):
+    results: tuple[_Result, ...] | None = None
+
+
+class _Allocation(msgspec.Struct, frozen=True):
+    devices: _Results | None = None
+
+
+class _ClaimStatus(msgspec.Struct, frozen=True):
+    allocation: _Allocation | None = None
+
+
+class ClaimText(msgspec.Struct, frozen=True):
+    """A ResourceClaim, as far as it says what it was given."""
+
+    status: _ClaimStatus | None = None
+
+
+SLICE_DECODER = msgspec.json.Decoder(SliceText)
+CLAIM_DECODER = msgspec.json.Decoder(ClaimText)
+
+
+class Devices:
+    """Follows slices and claims; says by ``publish`` and ``occupy`` what changes on which node."""
+
+    def __init__(self, publish: Publish, occupy: Occupy) -> None:
+        self._publish, self._occupy = publish, occupy
+        self._slices: dict[str, tuple[str, tuple[PublishedDevice, ...]]] = {}
+        self._claims: dict[tuple[str, str], tuple[PublishedDevice, ...]] = {}
+        self._published: dict[str, dict[str, int]] = {}
+        self._homes: dict[PublishedDevice, str] = {}
+        """The node of every device that is published."""
+        self._holders: dict[PublishedDevice, int] = {}
+        """By how many claims a device is held."""
+
+    def published(self, node: str) -> Amounts:
+        """The devices of a node, whether it exists or not."""
+        return self._published.get(node, NO_AMOUNTS)
+
+    def slice_written(self, name: str, text: bytes | msgspec.Raw) -> None:
+        spec = SLICE_DECODER.decode(text).spec
+        devices = (
+            PublishedDevice(spec.driver, spec.pool.name, each.name) for each in spec.devices or ()
+        )
+        self._place(name, (spec.node_name or NO_NODE, tuple(devices)))
+
+    def slice_removed(self, name: str) -> None:
+        self._place(name, (NO_NODE, ()))
+
+    def claim_written(self, namespace: str, name: str, text: bytes | msgspec.Raw) -> None:
+        self._allocate((namespace, name), tuple(allocated(CLAIM_DECODER.decode(text))))
+
+    def claim_removed(self, namespace: str, name: str) -> None:
+        self._allocate((namespace, name), ())
+
+    def _place(self, name: str, told: tuple[str, tuple[PublishedDevice, ...]]) -> None:
+        node, devices = self._slices.get(name, (NO_NODE, ()))
+        if (node, devices) == told:
+            return
+        self._slices[name] = told
+        changes: dict[str, dict[str, int]] = {}
+        for device in devices:
+            del self._homes[device]
+            add_amounts(changes.setdefault(node, {}), {device.resource: 1}, -1)
+            self._follow(device, node, -1)
+        for device in told[1]:
+            self._homes[device] = told[0]
+            add_amounts(changes.setdefault(told[0], {}), {device.resource: 1}, 1)
+            self._follow(device, told[0], 1)
+        for home, amounts in changes.items():
+            add_amounts(self._published.setdefault(home, {}), amounts, 1)
+            self._publish(home, amounts)
+
+    def _follow(self, device: PublishedDevice, node: str, sign: int) -> None:
+        """Who holds a device goes with it."""
+        if device in self._holders:
+            self._occupy(node, {device.resource: 1}, sign)
+
+    def _allocate(self, claim: tuple[str, str], devices: tuple[PublishedDevice, ...]) -> None:
+        before = self._claims.get(claim, ())
+        if before == devices:
+            return
+        self._claims[claim] = devices
+        for device in before:
+            self._hold(device, -1)
+        for device in devices:
+            self._hold(device, 1)
+
+    def _hold(self, device: PublishedDevice, sign: int) -> None:
+        """A device that several claims share is taken once."""
+        before = self._holders.get(device, 0)
+        count = before + sign
+        if count:
+            self._holders[device] = count
+        else:
+            self._holders.pop(device, None)
+        if device in self._homes and bool(before) != bool(count):
+            self._occupy(self._homes[device], {device.resource: 1}, sign)
+
+
+def allocated(claim: ClaimText) -> Iterator[PublishedDevice]:
+    """What a claim was given."""
+    allocation = claim.status.allocation if claim.status else None
+    for each in (allocation.devices.results if allocation and allocation.devices else None) or ():
+        if not each.admin_access:
+            yield PublishedDevice(each.driver, each.pool, each.device)
