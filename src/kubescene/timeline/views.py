@@ -154,6 +154,10 @@ class KepView:
             self._cache[position] = event
         return event
 
+    def __getstate__(self) -> dict[str, Any]:
+        """For another process: a reference that holds nothing cannot be sent, and is made anew."""
+        return {**self.__dict__, "_newest": None}
+
     def __deepcopy__(self, memo: dict[int, Any]) -> "KepView":
         copy = memo[id(self)] = KepView(TimelineLog(), self._start)
         copy._source = deepcopy(self._source, memo)
