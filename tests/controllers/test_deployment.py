@@ -10,8 +10,8 @@ from kubescene.api.records.changes import Change
 from kubescene.client import Reader
 from kubescene.clock import SECOND
 from kubescene.cluster import ClusterWorld
-from kubescene.controllers.builtin.deployment import DeploymentReconciler, Told
-from kubescene.controllers.builtin.rollouts.sets import differs_in_status
+from kubescene.controllers.builtin.workloads.deployment import DeploymentReconciler, Told
+from kubescene.controllers.builtin.workloads.rollouts.sets import differs_in_status
 from kubescene.controllers.reconcile import Create, ObjectKey, Patch, Plan
 from kubescene.controllers.runtime import ReconcilerController, make
 from kubescene.errors import ForbiddenError

@@ -7,7 +7,7 @@ from kubescene.api.disruption_budgets import BUDGET
 from kubescene.api.records.changes import Change
 from kubescene.clock import SECOND
 from kubescene.cluster import ClusterWorld
-from kubescene.controllers.builtin.disruption import DisruptionReconciler
+from kubescene.controllers.builtin.workloads.disruption import DisruptionReconciler
 from kubescene.controllers.reconcile import ObjectKey
 from kubescene.errors import TooManyRequestsError
 from kubescene.testing import make_deployment, make_node, make_pod, make_replica_set

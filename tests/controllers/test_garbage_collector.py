@@ -9,8 +9,8 @@ from kubescene.api.options import DeleteOptions
 from kubescene.api.records.changes import Change, ChangeType
 from kubescene.client import ObjectRef
 from kubescene.cluster import ClusterWorld
-from kubescene.controllers.builtin.garbage_collector import GarbageCollector
-from kubescene.controllers.builtin.owner_graph import OwnerGraph
+from kubescene.controllers.builtin.deletion.garbage_collector import GarbageCollector
+from kubescene.controllers.builtin.deletion.owner_graph import OwnerGraph
 from kubescene.errors import ForbiddenError, NotFoundError
 from kubescene.registry.admission.chain import AdmissionRequest
 from kubescene.testing import make_node, make_pod, make_replica_set

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from kubescene.clock import SECOND, format_time, parse_time
-from kubescene.controllers.builtin.pod_ranking import (
+from kubescene.controllers.builtin.workloads.pod_ranking import (
     DELETION_COST,
     deletion_cost,
     deletion_order,

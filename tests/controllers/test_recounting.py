@@ -3,10 +3,10 @@
 from typing import Any
 
 from kubescene.api.selectors import from_labels
-from kubescene.controllers.builtin.pod_tally import OwnedPod, PodTally
-from kubescene.controllers.builtin.replicaset import ReplicaSetReconciler, Rest
-from kubescene.controllers.builtin.rollouts.counting import waiting_of
-from kubescene.controllers.builtin.rollouts.rollout import rollout_of
+from kubescene.controllers.builtin.workloads.pod_tally import OwnedPod, PodTally
+from kubescene.controllers.builtin.workloads.replicaset import ReplicaSetReconciler, Rest
+from kubescene.controllers.builtin.workloads.rollouts.counting import waiting_of
+from kubescene.controllers.builtin.workloads.rollouts.rollout import rollout_of
 from kubescene.controllers.reconcile import ObjectKey
 from kubescene.testing import make_deployment, make_pod
 

@@ -10,7 +10,7 @@ from kubescene import ScenarioBuilder
 from kubescene.client import Reader
 from kubescene.clock import SECOND
 from kubescene.cluster import ClusterWorld
-from kubescene.controllers.builtin.replicaset import ReplicaSetReconciler
+from kubescene.controllers.builtin.workloads.replicaset import ReplicaSetReconciler
 from kubescene.controllers.reconcile import ObjectKey, Plan
 from kubescene.controllers.runtime import ReconcilerController
 from kubescene.testing import make_node, make_pod, make_priority_class, make_replica_set

@@ -6,7 +6,7 @@ import pytest
 
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.cluster import ClusterOptions, ClusterWorld
-from kubescene.controllers.builtin.resource_claim import _base_name
+from kubescene.controllers.builtin.storage.resource_claim import _base_name
 from kubescene.testing.builders import make_node, make_pod
 from kubescene.types import JsonObject
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from kubescene.api.builtin import builtin_scheme
 from kubescene.api.kinds import SCENARIO
-from kubescene.controllers.builtin.nodeset import NODE_SET
+from kubescene.controllers.builtin.nodes.nodeset import NODE_SET
 from kubescene.errors import ScenarioError
 from kubescene.registry.bootstrap import SYSTEM_NAMESPACES, SYSTEM_PRIORITIES
 from kubescene.scenario.fields.table import Field, items_of, record, text

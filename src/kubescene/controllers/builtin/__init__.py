@@ -7,20 +7,20 @@ from functools import partial
 
 from kubescene.actors import Component
 from kubescene.controllers.authoring import controller_from
-from kubescene.controllers.builtin.deployment import deployment
-from kubescene.controllers.builtin.disruption import disruption
-from kubescene.controllers.builtin.ephemeral_volume import ephemeral_volume
-from kubescene.controllers.builtin.event_expiry import event_expiry
-from kubescene.controllers.builtin.garbage_collector import garbage_collector
-from kubescene.controllers.builtin.namespace import namespace
-from kubescene.controllers.builtin.node_lifecycle import node_lifecycle
-from kubescene.controllers.builtin.nodeset import NodeSetReconciler
-from kubescene.controllers.builtin.persistent_volume_binder import persistent_volume_binder
-from kubescene.controllers.builtin.pod_garbage_collector import pod_garbage_collector
-from kubescene.controllers.builtin.replicaset import replicaset
-from kubescene.controllers.builtin.resource_claim import resource_claim
-from kubescene.controllers.builtin.storage_protection import storage_protection
-from kubescene.controllers.builtin.taint_eviction import taint_eviction
+from kubescene.controllers.builtin.deletion.event_expiry import event_expiry
+from kubescene.controllers.builtin.deletion.garbage_collector import garbage_collector
+from kubescene.controllers.builtin.deletion.namespace import namespace
+from kubescene.controllers.builtin.nodes.node_lifecycle import node_lifecycle
+from kubescene.controllers.builtin.nodes.nodeset import NodeSetReconciler
+from kubescene.controllers.builtin.nodes.pod_garbage_collector import pod_garbage_collector
+from kubescene.controllers.builtin.nodes.taint_eviction import taint_eviction
+from kubescene.controllers.builtin.storage.ephemeral_volume import ephemeral_volume
+from kubescene.controllers.builtin.storage.persistent_volume_binder import persistent_volume_binder
+from kubescene.controllers.builtin.storage.resource_claim import resource_claim
+from kubescene.controllers.builtin.storage.storage_protection import storage_protection
+from kubescene.controllers.builtin.workloads.deployment import deployment
+from kubescene.controllers.builtin.workloads.disruption import disruption
+from kubescene.controllers.builtin.workloads.replicaset import replicaset
 from kubescene.controllers.kubelet import KUBELET, NO_DELAYS, KubeletDelays, kubelet
 from kubescene.controllers.registrations import Registration
 

@@ -12,7 +12,7 @@ from kubescene.api.kinds import POD
 from kubescene.api.scheme import GroupResource, GroupVersionKind
 from kubescene.api.volumes.claims import is_bound
 from kubescene.client import ObjectRef, Reader
-from kubescene.controllers.builtin.storage_protection import CLAIM, VOLUME, claims_of
+from kubescene.controllers.builtin.storage.storage_protection import CLAIM, VOLUME, claims_of
 from kubescene.outside.requests import OutsideRequest
 from kubescene.types import JsonObject
 

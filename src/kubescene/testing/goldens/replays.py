@@ -63,7 +63,10 @@ KPA_SCALER = ReplayFormat("initialReady", "kubescene.testing.goldens.kpa")
 KPA_BUCKETS = ReplayFormat("granularitySeconds", "kubescene.testing.goldens.kpa")
 """Decisions of Knative's pod autoscaler, and its averages."""
 
-FORMATS: tuple[ReplayFormat, ...] = (HORIZONTAL, VERTICAL, KPA_SCALER, KPA_BUCKETS)
+WORKLOADS = ReplayFormat("about", "kubescene.testing.goldens.workloads")
+"""Worlds of kube-controller-manager's workload controllers, step by step."""
+
+FORMATS: tuple[ReplayFormat, ...] = (HORIZONTAL, VERTICAL, KPA_SCALER, KPA_BUCKETS, WORKLOADS)
 
 
 def format_of(case: JsonObject) -> ReplayFormat:
@@ -92,6 +95,8 @@ def _golden(line: bytes, where: str) -> Golden:
         raise GoldenFormatError(f"{where}: not a line of JSON: {error}") from error
     if isinstance(row, dict) and "answers" in row:
         row = _apart(row)
+    elif isinstance(row, dict) and WORKLOADS.field in row:
+        row = {"case": row, "result": {}}
     case = _part(row, "case", where)
     result = _part(row, "result", where)
     for name in ("id", "family"):

@@ -8,7 +8,7 @@ from kubescene.api.records.traits import VOLUMES
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.client import ObjectRef, Reader
 from kubescene.control.loops import ControllerContext
-from kubescene.controllers.builtin.storage_protection import CLAIM, has_ended
+from kubescene.controllers.builtin.storage.storage_protection import CLAIM, has_ended
 from kubescene.controllers.reconcile import NOTHING, Create, ObjectKey, Plan, Write
 from kubescene.controllers.runtime import ReconcilerController
 from kubescene.errors import AlreadyExistsError, ApiError, ForbiddenError

@@ -6,7 +6,7 @@ altogether, nobody is driven away at all.
 """
 
 from kubescene.clock import SECOND
-from kubescene.controllers.builtin.node_conditions import READY, Zone
+from kubescene.controllers.builtin.nodes.node_conditions import READY, Zone
 
 INTERVAL = 10 * SECOND
 SLOW_INTERVAL = 100 * SECOND

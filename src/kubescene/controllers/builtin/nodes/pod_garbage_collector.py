@@ -17,14 +17,14 @@ from kubescene.client import ObjectRef, Reader
 from kubescene.clock import SECOND, parse_time
 from kubescene.control.loops import ControllerContext
 from kubescene.controllers.builtin.late_pods import LatePodsController
-from kubescene.controllers.builtin.node_conditions import (
+from kubescene.controllers.builtin.nodes.node_conditions import (
     OUT_OF_SERVICE,
     READY,
     readiness,
     taints_of,
 )
-from kubescene.controllers.builtin.pod_endings import ENDED, disruption
-from kubescene.controllers.builtin.pods_on_nodes import PODS, PodsOnNodes
+from kubescene.controllers.builtin.nodes.pod_endings import ENDED, disruption
+from kubescene.controllers.builtin.nodes.pods_on_nodes import PODS, PodsOnNodes
 from kubescene.controllers.reconcile import NOTHING, Delete, ObjectKey, Patch, Plan, Write
 from kubescene.errors import ApiError, ConflictError, NotFoundError
 from kubescene.types import JsonObject

@@ -14,7 +14,7 @@ from typing import Any
 from msgspec import Struct
 
 from kubescene.clock import parse_time
-from kubescene.controllers.builtin.pod_tally import ready_since
+from kubescene.controllers.builtin.workloads.pod_tally import ready_since
 from kubescene.types import JsonObject
 
 DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"

@@ -18,11 +18,11 @@ from kubescene.api.scheme import GroupVersionKind
 from kubescene.api.selectors import from_label_selector
 from kubescene.client import ObjectRef, Reader
 from kubescene.control.loops import ControllerContext
-from kubescene.controllers.builtin.orphans import Orphans
-from kubescene.controllers.builtin.pod_tally import TERMINAL_PHASES
-from kubescene.controllers.builtin.rollouts import status as statuses
-from kubescene.controllers.builtin.rollouts.counting import CountedRollout, waiting_of
-from kubescene.controllers.builtin.rollouts.revisions import (
+from kubescene.controllers.builtin.workloads.orphans import Orphans
+from kubescene.controllers.builtin.workloads.pod_tally import TERMINAL_PHASES
+from kubescene.controllers.builtin.workloads.rollouts import status as statuses
+from kubescene.controllers.builtin.workloads.rollouts.counting import CountedRollout, waiting_of
+from kubescene.controllers.builtin.workloads.rollouts.revisions import (
     REVISION_ANNOTATION,
     changed_annotations,
     new_replica_set,
@@ -30,10 +30,22 @@ from kubescene.controllers.builtin.rollouts.revisions import (
     size_annotations,
     surplus_history,
 )
-from kubescene.controllers.builtin.rollouts.rolling import new_size, old_sizes, proportional_sizes
-from kubescene.controllers.builtin.rollouts.rollout import Rollout, Standing, rollout_of
-from kubescene.controllers.builtin.rollouts.sets import OwnedSet, annotations_of, owned_set
-from kubescene.controllers.builtin.rollouts.status import Conditions, progressing, with_condition
+from kubescene.controllers.builtin.workloads.rollouts.rolling import (
+    new_size,
+    old_sizes,
+    proportional_sizes,
+)
+from kubescene.controllers.builtin.workloads.rollouts.rollout import Rollout, Standing, rollout_of
+from kubescene.controllers.builtin.workloads.rollouts.sets import (
+    OwnedSet,
+    annotations_of,
+    owned_set,
+)
+from kubescene.controllers.builtin.workloads.rollouts.status import (
+    Conditions,
+    progressing,
+    with_condition,
+)
 from kubescene.controllers.reconcile import (
     NOTHING,
     Create,

@@ -30,8 +30,8 @@ from kubescene.api.volumes.csi_migration import BY_PLUGIN, ZONE
 from kubescene.api.volumes.matching import name_of, read_shape, read_volume
 from kubescene.client import ObjectRef, Reader
 from kubescene.control.loops import ControllerContext
-from kubescene.controllers.builtin.known_volumes import KnownClaims, KnownVolumes
-from kubescene.controllers.builtin.storage_protection import CLAIM, VOLUME
+from kubescene.controllers.builtin.storage.known_volumes import KnownClaims, KnownVolumes
+from kubescene.controllers.builtin.storage.storage_protection import CLAIM, VOLUME
 from kubescene.controllers.reconcile import (
     NOTHING,
     Create,

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from kubescene.clock import SECOND, format_time, parse_time
-from kubescene.controllers.builtin.rollouts.rollout import Rollout
-from kubescene.controllers.builtin.rollouts.sets import MAX_INT32
+from kubescene.controllers.builtin.workloads.rollouts.rollout import Rollout
+from kubescene.controllers.builtin.workloads.rollouts.sets import MAX_INT32
 from kubescene.types import JsonObject
 
 AVAILABLE = "Available"

@@ -21,7 +21,7 @@ from kubescene.client import ObjectRef, Reader
 from kubescene.clock import format_time
 from kubescene.control.loops import ControllerContext
 from kubescene.controllers.builtin.late_pods import LatePodsController
-from kubescene.controllers.builtin.node_conditions import (
+from kubescene.controllers.builtin.nodes.node_conditions import (
     NO_EXECUTE,
     READY,
     READY_TAINTS,
@@ -34,8 +34,8 @@ from kubescene.controllers.builtin.node_conditions import (
     without_verdict,
     zone_of,
 )
-from kubescene.controllers.builtin.pods_on_nodes import PODS, PodsOnNodes
-from kubescene.controllers.builtin.zone_health import Zones
+from kubescene.controllers.builtin.nodes.pods_on_nodes import PODS, PodsOnNodes
+from kubescene.controllers.builtin.nodes.zone_health import Zones
 from kubescene.controllers.reconcile import NOTHING, ObjectKey, Patch, Plan, Write
 from kubescene.errors import ApiError, NotFoundError
 from kubescene.recording import NORMAL, WARNING, Notice, regarding

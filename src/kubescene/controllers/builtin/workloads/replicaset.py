@@ -18,9 +18,9 @@ from kubescene.api.selectors import LabelSelector, from_label_selector
 from kubescene.client import ObjectRef, Reader
 from kubescene.clock import SECOND, format_time
 from kubescene.control.loops import ControllerContext
-from kubescene.controllers.builtin.orphans import Orphans
-from kubescene.controllers.builtin.pod_ranking import deletion_order
-from kubescene.controllers.builtin.pod_tally import (
+from kubescene.controllers.builtin.workloads.orphans import Orphans
+from kubescene.controllers.builtin.workloads.pod_ranking import deletion_order
+from kubescene.controllers.builtin.workloads.pod_tally import (
     OwnedPod,
     PodTally,
     counts_alike,

@@ -7,15 +7,19 @@ The number stands in an annotation of the ReplicaSet, with the numbers it had be
 from collections.abc import Iterable
 
 from kubescene.api.kinds import REPLICA_SET
-from kubescene.controllers.builtin.rollouts.rollout import Rollout
-from kubescene.controllers.builtin.rollouts.sets import (
+from kubescene.controllers.builtin.workloads.rollouts.rollout import Rollout
+from kubescene.controllers.builtin.workloads.rollouts.sets import (
     DESIRED_ANNOTATION,
     MAX_ANNOTATION,
     MAX_INT32,
     OwnedSet,
     annotations_of,
 )
-from kubescene.controllers.builtin.rollouts.templates import HASH_LABEL, template_hash, with_hash
+from kubescene.controllers.builtin.workloads.rollouts.templates import (
+    HASH_LABEL,
+    template_hash,
+    with_hash,
+)
 from kubescene.types import JsonObject
 
 REVISION_ANNOTATION = "deployment.kubernetes.io/revision"

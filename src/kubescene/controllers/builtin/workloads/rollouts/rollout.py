@@ -4,15 +4,15 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from kubescene.controllers.builtin.rollouts.limits import Limits, limits_of
-from kubescene.controllers.builtin.rollouts.sets import (
+from kubescene.controllers.builtin.workloads.rollouts.limits import Limits, limits_of
+from kubescene.controllers.builtin.workloads.rollouts.sets import (
     OwnedSet,
     by_age,
     differs_in_status,
     owned_set,
     restated,
 )
-from kubescene.controllers.builtin.rollouts.templates import identical, same_template
+from kubescene.controllers.builtin.workloads.rollouts.templates import identical, same_template
 from kubescene.types import JsonObject
 
 

@@ -26,9 +26,9 @@ from kubescene.api.selectors import LabelSelector
 from kubescene.client import ObjectRef, Reader
 from kubescene.clock import format_time, parse_time
 from kubescene.control.loops import ControllerContext
-from kubescene.controllers.builtin.deployment import DEPLOYMENT
 from kubescene.controllers.builtin.late_pods import LatePodsController
-from kubescene.controllers.builtin.rollouts.limits import share
+from kubescene.controllers.builtin.workloads.deployment import DEPLOYMENT
+from kubescene.controllers.builtin.workloads.rollouts.limits import share
 from kubescene.controllers.reconcile import NOTHING, ObjectKey, Patch, Plan, Write
 from kubescene.errors import ApiError, KubesceneError, NotFoundError
 from kubescene.recording import NORMAL, WARNING, Notice, regarding

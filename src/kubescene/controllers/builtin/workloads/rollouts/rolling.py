@@ -7,8 +7,8 @@ status for availability, so a set that has not caught up with its size holds thi
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from kubescene.controllers.builtin.rollouts.limits import Limits
-from kubescene.controllers.builtin.rollouts.sets import OwnedSet
+from kubescene.controllers.builtin.workloads.rollouts.limits import Limits
+from kubescene.controllers.builtin.workloads.rollouts.sets import OwnedSet
 
 Sizes: TypeAlias = dict[str, int]
 """New sizes by name of set; sets that stay as they are are left out."""

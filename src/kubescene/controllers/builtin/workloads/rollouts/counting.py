@@ -2,7 +2,7 @@
 
 from kubescene.api.records import same_metadata
 from kubescene.api.records.changes import MODIFIED, Change
-from kubescene.controllers.builtin.rollouts.rollout import Rollout
+from kubescene.controllers.builtin.workloads.rollouts.rollout import Rollout
 from kubescene.types import JsonObject
 
 READY, AVAILABLE, UNAVAILABLE = "readyReplicas", "availableReplicas", "unavailableReplicas"

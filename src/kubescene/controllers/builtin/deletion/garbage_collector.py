@@ -22,7 +22,7 @@ from kubescene.api.records.traits import COMES_OR_GOES, DELETING, REWRITTEN
 from kubescene.api.scheme import GroupResource
 from kubescene.client import ObjectRef
 from kubescene.control.loops import IDLE, ControllerContext, Progress
-from kubescene.controllers.builtin.owner_graph import Dependent, OwnerGraph, is_known
+from kubescene.controllers.builtin.deletion.owner_graph import Dependent, OwnerGraph, is_known
 from kubescene.errors import ApiError
 from kubescene.types import JsonObject
 

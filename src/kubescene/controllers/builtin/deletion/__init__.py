@@ -1,0 +1,1 @@
+"""What goes with another: dependents, objects of a namespace, and Events that are old."""

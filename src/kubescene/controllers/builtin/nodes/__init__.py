@@ -1,0 +1,1 @@
+"""Nodes: who makes them, says how they are, and takes pods off those that failed."""

@@ -1,0 +1,1 @@
+"""Volumes and claims: who binds, provisions and protects them."""

@@ -1,0 +1,1 @@
+"""Workloads: who keeps pods, and how many of them may go at once."""

@@ -1,0 +1,542 @@
+"""Recordings of kube-controller-manager: what its workload controllers made of a world.
+
+A line is one case: objects, then steps, each with what is done (``do``) and what the world looks
+like afterwards (``see``). The replay plays user, scheduler and kubelet as the case says; between
+two actions our controllers come to rest, as the recorded ones did. It knows the form of the
+recordings and no rule of a controller.
+"""
+
+from collections.abc import Callable, Iterator
+from enum import StrEnum
+from functools import partial
+from itertools import permutations
+from typing import Any
+
+from kubescene.actors import Actor
+from kubescene.api.kinds import POD
+from kubescene.api.options import DeleteOptions
+from kubescene.client import ObjectRef
+from kubescene.clock import SECOND
+from kubescene.clock.timestamps import format_time, parse_time
+from kubescene.cluster.options import ClusterOptions
+from kubescene.cluster.world import ClusterWorld
+from kubescene.controllers.builtin import table
+from kubescene.controllers.registrations import ControllerRegistrations
+from kubescene.errors import ApiError, NotFoundError
+from kubescene.shortcuts import ALL, PLAIN
+from kubescene.testing.goldens.comparisons import GoldenComparison, GoldenTally
+from kubescene.testing.goldens.recordings import Golden, GoldenFormatError
+from kubescene.testing.goldens.workload_views import KINDS, WorkloadView, sort_key
+from kubescene.types import JsonObject
+
+UNIT = "steps"
+
+OFF = (
+    "kubelet",
+    "pod-garbage-collector",
+    "node-lifecycle",
+    "taint-eviction",
+    "persistentvolume-binder",
+    "event-expiry",
+)
+"""Controllers that took no part in the recordings: their work is an input of the cases."""
+QUIET = {"job": 17 * SECOND // 10, "namespace": 22 * SECOND // 10}
+USUALLY_QUIET = 7 * SECOND // 10
+"""How long nothing was written before an action was over, by family."""
+LONGEST_REST = 30 * SECOND
+NAMESPACE = "case-namespace"
+ZONES = {"n1": "z1", "n2": "z2", "n3": "z3"}
+HOUR = 3600 * SECOND
+ABSENT = "(absent)"
+DESCRIPTION = "kubernetes.io/description"
+OF_AUTHORITY = (
+    "Contains a CA bundle that can be used to verify the kube-apiserver when using internal "
+    "endpoints such as the internal service IP or kubernetes.default.svc. No other usage is "
+    "guaranteed across distributions of Kubernetes clusters."
+)
+CASE_USER = Actor("user")
+
+
+class WorkloadAspect(StrEnum):
+    """What can differ: a kind of object after a step, what was said, what was refused."""
+
+    REPLAYED = "replayed"
+    POD = "Pod"
+    REPLICA_SET = "ReplicaSet"
+    DEPLOYMENT = "Deployment"
+    REPLICATION_CONTROLLER = "ReplicationController"
+    STATEFUL_SET = "StatefulSet"
+    DAEMON_SET = "DaemonSet"
+    CONTROLLER_REVISION = "ControllerRevision"
+    JOB = "Job"
+    CRON_JOB = "CronJob"
+    ENDPOINT_SLICE = "EndpointSlice"
+    ENDPOINTS = "Endpoints"
+    POD_DISRUPTION_BUDGET = "PodDisruptionBudget"
+    PERSISTENT_VOLUME_CLAIM = "PersistentVolumeClaim"
+    RESOURCE_QUOTA = "ResourceQuota"
+    CONFIG_MAP = "ConfigMap"
+    SECRET = "Secret"
+    SERVICE_ACCOUNT = "ServiceAccount"
+    NAMESPACE = "Namespace"
+    EVENT = "Event"
+    ANSWERS = "answers"
+
+
+def check(case: JsonObject, result: JsonObject, where: str) -> None:
+    """A case has objects, and steps of which each says what is done and seen."""
+    del result
+    steps = case.get("steps")
+    is_whole = isinstance(case.get("objects"), list) and isinstance(steps, list)
+    if not is_whole or not all("do" in each and "see" in each for each in steps or ()):
+        raise GoldenFormatError(
+            f'{where}: {case["id"]} needs a list "objects" and a list "steps" of "do" and "see"'
+        )
+
+
+def replay(golden: Golden, tally: GoldenTally) -> None:
+    comparison = GoldenComparison(golden.id, tally)
+    case = golden.case
+    tally.attempts += len(case["steps"])
+    try:
+        seen = [*WorkloadReplay(case, plain=golden.plain).play()]
+    except Exception as error:
+        # Whatever our controllers raise is a difference.
+        comparison.failed(WorkloadAspect.REPLAYED, f"{type(error).__name__}: {error}", "")
+        return
+    wanted = [step["see"] for step in case["steps"]]
+    ours = least_permuted(seen, case.get("alike") or [])
+    for number, (mine, theirs) in enumerate(zip(ours, wanted, strict=True)):
+        comparison.at = f"step {number}"
+        before = comparison.differences
+        for aspect in WorkloadAspect:
+            if aspect in mine or aspect in theirs:
+                compare(comparison, aspect, mine.get(aspect), theirs.get(aspect))
+        if comparison.differences != before:
+            return  # What follows is another world.
+
+
+def compare(comparison: GoldenComparison, aspect: WorkloadAspect, ours: Any, theirs: Any) -> None:
+    """Compare the objects of a kind; of those that differ only the differing members are told."""
+    comparison.equal(aspect, *(ours, theirs) if ours == theirs else narrowed(ours, theirs))
+
+
+def narrowed(ours: Any, theirs: Any) -> tuple[Any, Any]:
+    """Two values that differ without what they have in common, but for names."""
+    if isinstance(ours, dict) and isinstance(theirs, dict):
+        left, right = {}, {}
+        for name in dict.fromkeys((*ours, *theirs)):
+            if name == "name" or ours.get(name, ...) != theirs.get(name, ...):
+                pair = narrowed(ours.get(name, ABSENT), theirs.get(name, ABSENT))
+                left[name], right[name] = pair
+        return left, right
+    if isinstance(ours, list) and isinstance(theirs, list):
+        only_ours = [each for each in ours if each not in theirs]
+        only_theirs = [each for each in theirs if each not in ours]
+        if len(only_ours) == len(only_theirs) > 0:
+            pairs = [narrowed(*pair) for pair in zip(only_ours, only_theirs, strict=True)]
+            return [each[0] for each in pairs], [each[1] for each in pairs]
+        if only_ours or only_theirs:
+            return only_ours, only_theirs
+    return ours, theirs
+
+
+class WorkloadReplay:
+    """One case, action by action."""
+
+    def __init__(self, case: JsonObject, *, plain: bool = False) -> None:
+        self._case = case
+        self._begin = parse_time(case["now"])
+        options = ClusterOptions(events=True, start=self._begin, shortcuts=PLAIN if plain else ALL)
+        registered = [each for each in table(events=True) if each.name not in OFF]
+        self._world = ClusterWorld(options, controllers=ControllerRegistrations(registered))
+        self._client = self._world.client(CASE_USER)
+        self._quiet = QUIET.get(case["family"], USUALLY_QUIET)
+        self._answers: list[JsonObject] = []
+        self._view = WorkloadView(self._world, NAMESPACE, case["family"])
+        self._furnish()
+
+    def play(self) -> Iterator[JsonObject]:
+        """What is seen after each step."""
+        for at, obj in enumerate(self._case["objects"]):
+            self._try(at, partial(self._create, obj))
+            if self._case["family"] in ("gc", "quota"):
+                self._rest()
+        yield self._seen(self._case["steps"][0])
+        for step in self._case["steps"][1:]:
+            for at, action in enumerate(step["do"]):
+                self._act(at, action)
+                self._rest()
+            yield self._seen(step)
+
+    def _furnish(self) -> None:
+        nodes = self._case.get("nodes")
+        for name, zone in ZONES.items() if nodes is None else ():
+            labels = {"topology.kubernetes.io/zone": zone}
+            self._create_node({"metadata": {"name": name, "labels": labels}})
+        for node in nodes or ():
+            self._create_node(node)
+        metadata = {"name": NAMESPACE}
+        self._world.create({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
+        self._world.settle()
+        self._ensure("ServiceAccount", {"metadata": {"name": "default"}})
+        authority = {"name": "kube-root-ca.crt", "annotations": {DESCRIPTION: OF_AUTHORITY}}
+        self._ensure("ConfigMap", {"metadata": authority, "data": {"ca.crt": ""}})
+
+    def _ensure(self, kind: str, obj: JsonObject) -> None:
+        """Make what the namespace of every case has, unless a controller has made it."""
+        try:
+            self._world.get(kind, obj["metadata"]["name"], NAMESPACE)
+        except NotFoundError:
+            self._create({"apiVersion": "v1", "kind": kind, **obj})
+
+    def _create_node(self, node: JsonObject) -> None:
+        metadata = node["metadata"]
+        labels = {**(metadata.get("labels") or {})}
+        if "nodes" in self._case:
+            labels["case"] = self._case["id"]
+        self._world.create(
+            {
+                "apiVersion": "v1",
+                "kind": "Node",
+                **{name: each for name, each in node.items() if name != "metadata"},
+                "metadata": {**metadata, "labels": labels},
+                "status": {"conditions": [ready_condition("Ready", "True", self._begin)]},
+            }
+        )
+
+    # -- time ------------------------------------------------------------------------------
+
+    def _rest(self) -> None:
+        """Until nothing has been written for as long as the recorder waited."""
+        world = self._world
+        latest = world.clock.now() + LONGEST_REST
+        world.settle()
+        while world.clock.now() < latest:
+            revision = world.revision
+            world.advance(self._quiet / SECOND)
+            if world.revision == revision:
+                return
+
+    def _pass(self, until: int) -> None:
+        if (left := until - self._world.clock.now()) > 0:
+            self._world.advance(left / SECOND)
+
+    def _seen(self, step: JsonObject) -> JsonObject:
+        self._rest()
+        self._pass(self._begin + round(step["t"] * SECOND))
+        seen = self._view.see()
+        if self._answers:
+            seen["answers"] = [self._view.answered(each) for each in self._answers]
+            self._answers = []
+        return seen
+
+    # -- what is done ----------------------------------------------------------------------
+
+    def _act(self, at: int, action: JsonObject) -> None:
+        match action:
+            case {"create": obj}:
+                self._try(at, partial(self._create, obj))
+            case {"patch": patch}:
+                self._try(at, partial(self._patch, patch))
+            case {"delete": {"name": name, "kind": kind}}:
+                self._try(at, partial(self._delete, kind, name, action["delete"]))
+            case {"rounds": rounds}:
+                self._oblige(rounds)
+            case {"advanceWaitSeconds": seconds}:
+                self._world.advance(float(seconds))
+            case {"minute": _}:
+                minute = 60 * SECOND
+                self._pass((self._world.clock.now() // minute + 1) * minute + 3 * SECOND)
+            case _:
+                self._act_on_pods(at, action)
+
+    def _act_on_pods(self, at: int, action: JsonObject) -> None:
+        """An action on chosen pods, one after another; with rest in between unless together."""
+        for verb, act in self._pod_verbs.items():
+            for name in self._chosen(action[verb]) if verb in action else ():
+                told = self._tell if verb == "evict" else None
+                self._try(at, partial(act, name, action), told)
+                if not action.get("together"):
+                    self._rest()
+
+    @property
+    def _pod_verbs(self) -> dict[str, Callable[[str, JsonObject], None]]:
+        return {
+            "delete": lambda pod, action: self._delete("Pod", pod, action["delete"]),
+            "evict": lambda pod, _: self._evict(pod),
+            "pods": lambda pod, action: self._set(pod, action["set"]),
+            "label": lambda pod, action: self._label(pod, action["set"]),
+        }
+
+    def _try(
+        self, at: int, act: Callable[[], None], told: Callable[[int], None] | None = None
+    ) -> None:
+        """Note a refusal; what went well is ``told``."""
+        try:
+            act()
+        except ApiError as error:
+            self._answers.append(answer_of(at, error))
+        else:
+            if told is not None:
+                told(at)
+
+    def _tell(self, at: int) -> None:
+        self._answers.append({"action": at, "code": 201})
+
+    def _create(self, obj: JsonObject) -> None:
+        kind = obj["kind"]
+        if kind == "Node":
+            self._create_node(obj)
+            return
+        metadata = {**obj["metadata"], "namespace": NAMESPACE}
+        if owners := metadata.get("ownerReferences"):
+            metadata["ownerReferences"] = [
+                {**each, "uid": self._uid(each["uid"])} for each in owners
+            ]
+        self._world.create({**obj, "metadata": metadata})
+
+    def _uid(self, text: str) -> str:
+        if not text.startswith("uid:"):
+            return text
+        kind, _, name = text.removeprefix("uid:").partition("/")
+        try:
+            uid: str = self._world.get(kind, name, NAMESPACE)["metadata"]["uid"]
+        except NotFoundError:
+            return "00000000-0000-0000-0000-000000000000"
+        return uid
+
+    def _patch(self, patch: JsonObject) -> None:
+        body = patch["patch"]
+        self._world.patch(
+            patch["kind"],
+            patch["name"],
+            body,
+            NAMESPACE,
+            patch_type="json" if isinstance(body, list) else "merge",
+            subresource=patch.get("sub", ""),
+        )
+
+    def _delete(self, kind: str, name: str, options: JsonObject) -> None:
+        world = self._world
+        resource_type = world.scheme.resolve(kind)
+        world.registry.delete(
+            CASE_USER,
+            resource_type,
+            NAMESPACE if resource_type.namespaced else "",
+            NAMESPACE if kind == "Namespace" else name,
+            options=DeleteOptions(
+                grace_period_s=options.get("grace"),
+                propagation_policy=options.get("propagation", ""),
+            ),
+        )
+
+    def _evict(self, pod: str) -> None:
+        self._world.evict(pod, NAMESPACE)
+
+    def _label(self, pod: str, changes: JsonObject) -> None:
+        self._world.patch("Pod", pod, {"metadata": changes}, NAMESPACE, patch_type="merge")
+
+    # -- pods ------------------------------------------------------------------------------
+
+    def _oblige(self, rounds: int) -> None:
+        """An obliging kubelet: what terminates is gone, what is pending runs."""
+        for _ in range(rounds):
+            gone = [*self._chosen({"match": {"deleting": True}}, bound=True)]
+            for pod in gone:
+                self._set(pod, {"gone": True})
+                self._rest()
+            pending = [*self._chosen({"match": {"phase": "Pending"}})]
+            for pod in pending:
+                self._set(pod, {"phase": "Running"})
+                self._rest()
+            if not gone and not pending:
+                return
+
+    def _chosen(self, choice: JsonObject, *, bound: bool = False) -> list[str]:
+        """The names of pods, by completion index and then in order of creation."""
+        match = choice.get("match") or {}
+        pods = [
+            pod
+            for pod in self._pods()
+            if self._is_of(pod, choice.get("of", ""))
+            and self._matches(pod, match)
+            and (not bound or pod["spec"].get("nodeName"))
+        ]
+        pods.sort(key=index_of)
+        if "first" in choice:
+            pods = pods[: choice["first"]]
+        if "last" in choice:
+            pods = pods[-choice["last"] :]
+        return [pod["metadata"]["name"] for pod in pods]
+
+    def _pods(self) -> list[JsonObject]:
+        resource = self._world.scheme.resolve("Pod").group_resource
+        records = self._world.store.in_order_of_creation(resource)
+        return [each.decode() for each in records if each.namespace == NAMESPACE]
+
+    def _is_of(self, obj: JsonObject, owner: str) -> bool:
+        if not owner:
+            return True
+        for each in obj["metadata"].get("ownerReferences") or ():
+            if not each.get("controller"):
+                continue
+            if f"{each['kind']}/{each['name']}" == owner:
+                return True
+            if each["kind"] in KINDS:
+                try:
+                    above = self._world.get(each["kind"], each["name"], NAMESPACE)
+                except NotFoundError:
+                    continue
+                if self._is_of(above, owner):
+                    return True
+        return False
+
+    def _matches(self, pod: JsonObject, match: JsonObject) -> bool:
+        metadata, phase = pod["metadata"], pod["status"].get("phase", "Pending")
+        deleting = "deletionTimestamp" in metadata
+        if deleting != bool(match.get("deleting")):
+            return False
+        if "phase" in match:
+            if phase != match["phase"]:
+                return False
+        elif phase in ("Succeeded", "Failed") and not deleting:
+            return False
+        wanted_labels = {
+            name: self._view.hash_of(value) for name, value in (match.get("labels") or {}).items()
+        }
+        labels = metadata.get("labels") or {}
+        return (
+            match.get("name") in (None, metadata["name"])
+            and match.get("index") in (None, index_of(pod))
+            and match.get("node") in (None, node_of(pod))
+            and match.get("ready") in (None, is_ready(pod))
+            and all(labels.get(name) == value for name, value in wanted_labels.items())
+        )
+
+    def _set(self, name: str, changes: JsonObject) -> None:
+        """What scheduler and kubelet do to a pod."""
+        if changes.get("gone"):
+            self._delete("Pod", name, {"grace": 0})
+            return
+        pod = self._world.get("Pod", name, NAMESPACE)
+        phase = changes.get("phase", pod["status"].get("phase", "Pending"))
+        if not pod["spec"].get("nodeName") and ("bind" in changes or phase != "Pending"):
+            node = wanted_node(pod) or changes.get("bind", "n1")
+            self._client.bind(ObjectRef(POD, name, NAMESPACE), node)
+        if set(changes) <= {"bind"}:
+            return
+        status = self._status(pod, phase, changes)
+        self._world.patch(
+            "Pod", name, {"status": status}, NAMESPACE, subresource="status", patch_type="strategic"
+        )
+
+    def _status(self, pod: JsonObject, phase: str, changes: JsonObject) -> JsonObject:
+        now = self._world.clock.now()
+        is_now_ready = changes.get("ready", phase == "Running")
+        since = now if changes.get("justReady") or not is_now_ready else self._begin - HOUR
+        why = {"Succeeded": "PodCompleted", "Failed": "PodFailed"}.get(phase, "")
+        conditions = [ready_condition("Initialized", "True", self._begin - HOUR)]
+        for name in ("Ready", "ContainersReady"):
+            reason = "" if is_now_ready else why
+            conditions.append(ready_condition(name, str(bool(is_now_ready)), since, reason))
+        if "condition" in changes:
+            given = {"lastTransitionTime": format_time(now), **changes["condition"]}
+            conditions.append(given)
+        status: JsonObject = {
+            "phase": phase,
+            "conditions": conditions,
+            "containerStatuses": [
+                self._container(each, phase, changes) for each in pod["spec"]["containers"]
+            ],
+        }
+        for name in ("reason", "message"):
+            if name in changes:
+                status[name] = changes[name]
+        if "ip" in changes:
+            status |= {"podIP": changes["ip"], "podIPs": [{"ip": changes["ip"]}]}
+        return status
+
+    def _container(self, container: JsonObject, phase: str, changes: JsonObject) -> JsonObject:
+        now, begun = self._world.clock.now(), format_time(self._begin - HOUR)
+        state: JsonObject = {"running": {"startedAt": begun}}
+        if phase in ("Succeeded", "Failed"):
+            ended = self._begin - HOUR if changes.get("finishedLongAgo") else now
+            exit_code = changes.get("exitCode", 0 if phase == "Succeeded" else 1)
+            reason = "Completed" if exit_code == 0 else "Error"
+            times = {"startedAt": begun, "finishedAt": format_time(ended)}
+            state = {"terminated": {"exitCode": exit_code, "reason": reason, **times}}
+        elif "waiting" in changes:
+            state = {"waiting": {"reason": changes["waiting"]}}
+        return {
+            "name": container["name"],
+            "image": container.get("image", ""),
+            "imageID": "",
+            "ready": bool(changes.get("ready", phase == "Running")),
+            "restartCount": changes.get("restarts", 0),
+            "state": state,
+        }
+
+
+def ready_condition(name: str, status: str, since: int, reason: str = "") -> JsonObject:
+    told = {"type": name, "status": status, "lastTransitionTime": format_time(since)}
+    return {**told, "reason": reason} if reason else told
+
+
+def answer_of(at: int, error: ApiError) -> JsonObject:
+    answer: JsonObject = {
+        "action": at,
+        "code": error.code,
+        "reason": error.reason or None,
+        "message": error.message,
+    }
+    if error.causes:
+        answer["causes"] = [each.to_dict() for each in error.causes]
+    return answer
+
+
+def index_of(pod: JsonObject) -> int:
+    """The completion index; pods without one stay in order of creation."""
+    annotations = pod["metadata"].get("annotations") or {}
+    return int(annotations.get("batch.kubernetes.io/job-completion-index", -1))
+
+
+def wanted_node(pod: JsonObject) -> str:
+    """The node that a daemon pod asks for."""
+    affinity = (pod["spec"].get("affinity") or {}).get("nodeAffinity") or {}
+    required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}
+    for term in required.get("nodeSelectorTerms") or ():
+        for field in term.get("matchFields") or ():
+            if field["key"] == "metadata.name":
+                return str(field["values"][0])
+    return ""
+
+
+def node_of(pod: JsonObject) -> str:
+    return pod["spec"].get("nodeName") or wanted_node(pod)
+
+
+def is_ready(pod: JsonObject) -> bool:
+    conditions = pod["status"].get("conditions") or ()
+    return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
+
+
+def least_permuted(seen: list[JsonObject], alike: list[list[str]]) -> list[JsonObject]:
+    """The same with nodes that look alike renamed among each other, the least of all texts."""
+    best = seen
+    for group in alike:
+        named = [
+            renamed(best, dict(zip(group, order, strict=True))) for order in permutations(group)
+        ]
+        best = min(named, key=sort_key)
+    return best
+
+
+def renamed(value: Any, names: dict[str, str]) -> Any:
+    if isinstance(value, str):
+        return names.get(value, value)
+    if isinstance(value, dict):
+        return {name: renamed(each, names) for name, each in value.items()}
+    if isinstance(value, list):
+        return [renamed(each, names) for each in value]
+    return value
