@@ -421,17 +421,16 @@ def test_what_is_no_number_is_told_in_words(arguments: tuple[str, ...], told: st
 
 
 def test_what_is_not_simulated_is_named_and_strict_refuses_it(file: Path) -> None:
-    job = {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": {"name": "j"},
-        "spec": {"template": make_pod("x").build()["spec"]},
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+    scaler = {
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": "h"},
+        "spec": {"scaleTargetRef": target, "maxReplicas": 3},
     }
-    job["spec"] = {
-        "template": {"spec": {**make_pod("x").build()["spec"], "restartPolicy": "Never"}}
-    }
-    ScenarioBuilder("s").create(job, id="crunch").save(file)
-    fault = "Job has no effect: the controller job does not run"
+    ScenarioBuilder("s").create(scaler, id="crunch").save(file)
+    kind = "HorizontalPodAutoscaler"
+    fault = f"{kind} has no effect: the controller {kind.lower()} does not run"
     warning = f"{fault} (operation 'crunch')"
     run, checked = kubescene("run", file), kubescene("validate", file)
     assert run.returncode == checked.returncode == 0

@@ -42,7 +42,7 @@ WORKLOADS = [
     pytest.param(JOB, 2, id="Job"),
 ]
 KINDS = {"Pod", "ReplicaSet", "Deployment", "StatefulSet", "DaemonSet", "Job"}
-OURS = [{"name": each} for each in ("deployment", "replicaset")]
+OURS = [{"name": each} for each in ("deployment", "replicaset", "job", "statefulset", "daemonset")]
 
 
 def with_manager(operations: list[JsonObject]) -> tuple[Played, str]:

@@ -11,6 +11,8 @@ PRIORITY_CLASS = GroupVersionKind("scheduling.k8s.io", "v1", "PriorityClass")
 REPLICA_SET = GroupVersionKind("apps", "v1", "ReplicaSet")
 SERVICE_ACCOUNT = GroupVersionKind("", "v1", "ServiceAccount")
 SCENARIO = GroupVersionKind("simulation.kube-scheduler-simulator.x-k8s.io", "v1alpha1", "Scenario")
+JOB = GroupVersionKind("batch", "v1", "Job")
+CRON_JOB = GroupVersionKind("batch", "v1", "CronJob")
 LEASE = GroupVersionKind("coordination.k8s.io", "v1", "Lease")
 
 BOOKKEEPING = frozenset(

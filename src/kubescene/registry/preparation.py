@@ -148,7 +148,10 @@ def with_selector(job: JsonObject) -> JsonObject:
         "selector": {**selector, "matchLabels": matched},
         "template": {**template, "metadata": {**inner, "labels": labels}},
     }
-    return {**job, "spec": {**spec, **changes}}
+    if metadata.get("labels") is inner.get("labels") and inner.get("labels"):
+        # Labels that were those of the template for want of others stay those of the template.
+        metadata = {**metadata, "labels": labels}
+    return {**job, "metadata": metadata, "spec": {**spec, **changes}}
 
 
 def first_generation(daemon_set: JsonObject) -> JsonObject:

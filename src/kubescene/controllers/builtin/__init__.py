@@ -20,6 +20,9 @@ from kubescene.controllers.builtin.storage.resource_claim import resource_claim
 from kubescene.controllers.builtin.storage.storage_protection import storage_protection
 from kubescene.controllers.builtin.workloads.deployment import deployment
 from kubescene.controllers.builtin.workloads.disruption import disruption
+from kubescene.controllers.builtin.workloads.jobs.cronjob import cronjob
+from kubescene.controllers.builtin.workloads.jobs.job import job
+from kubescene.controllers.builtin.workloads.jobs.ttl_after_finished import ttl_after_finished
 from kubescene.controllers.builtin.workloads.replicaset import replicaset
 from kubescene.controllers.kubelet import KUBELET, NO_DELAYS, KubeletDelays, kubelet
 from kubescene.controllers.registrations import Registration
@@ -31,6 +34,9 @@ def table(*, delays: KubeletDelays = NO_DELAYS, events: bool = False) -> tuple[R
         controller_from(NodeSetReconciler),
         Registration("deployment", deployment),
         Registration("replicaset", replicaset),
+        Registration("job", job),
+        Registration("cronjob", cronjob),
+        Registration("ttl-after-finished", ttl_after_finished),
         Registration("disruption", disruption),
         Registration("namespace", namespace),
         Registration("storage-protection", storage_protection),

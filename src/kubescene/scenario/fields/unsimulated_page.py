@@ -7,7 +7,14 @@ that refuses no pod, stands in `UNTOLD` and has to be known.
 from collections.abc import Iterable
 
 from kubescene.cluster import ClusterOptions, builtin_controllers
-from kubescene.scenario.validation.unsimulated import INERT, KINDS, POD_FIELDS, TAINTS, UNHEEDED
+from kubescene.scenario.validation.unsimulated import (
+    ENDING,
+    INERT,
+    KINDS,
+    POD_FIELDS,
+    TAINTS,
+    UNHEEDED,
+)
 from kubescene.scheduler.plugins.default_profile import default_plugins
 
 INTRODUCTION = """\
@@ -85,6 +92,7 @@ def not_simulated_page() -> str:
     warned = [
         *((kind, "no controller acts on it") for kind in idle_kinds(controllers)),
         *((kind, why) for (_, kind), why in INERT.items()),
+        *((f"completion of a {kind}", why) for (_, kind), why in ENDING.items()),
         *((f"pod field {path}", why) for path, why in UNHEEDED.items()),
         *(
             (f"taint effect {effect}", why)

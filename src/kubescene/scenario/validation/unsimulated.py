@@ -75,6 +75,12 @@ INERT: Mapping[tuple[str, str], str] = {
 }
 """Kinds that are stored and have no effect."""
 
+ENDING: Mapping[tuple[str, str], str] = {
+    ("batch", kind): "its containers run until an operation patches the status of their pod"
+    for kind in ("CronJob", "Job")
+}
+"""Kinds whose pods are meant to end by themselves, and what they do instead."""
+
 TAINTS: Mapping[str, tuple[str, str]] = {
     "NoExecute": ("taint-eviction", "nobody evicts pods that run there already"),
 }
@@ -227,6 +233,8 @@ def _of_object(obj: JsonObject, cast: Players) -> Iterator[Use]:
         return
     if (group, kind) in INERT:
         yield kind, INERT[group, kind]
+    if (group, kind) in ENDING:
+        yield f"completion of a {kind}", ENDING[group, kind]
     if (group, kind) == ("", "Node"):
         yield from _of_node(obj, cast)
     if (spec := _pod_spec(obj)) is not None:

@@ -43,7 +43,6 @@ OFF = (
 QUIET = {"job": 17 * SECOND // 10, "namespace": 22 * SECOND // 10}
 USUALLY_QUIET = 7 * SECOND // 10
 """How long nothing was written before an action was over, by family."""
-LONGEST_REST = 30 * SECOND
 NAMESPACE = "case-namespace"
 ZONES = {"n1": "z1", "n2": "z2", "n3": "z3"}
 HOUR = 3600 * SECOND
@@ -152,22 +151,28 @@ class WorkloadReplay:
         self._world = ClusterWorld(options, controllers=ControllerRegistrations(registered))
         self._client = self._world.client(CASE_USER)
         self._quiet = QUIET.get(case["family"], USUALLY_QUIET)
+        self._seen_at = self._begin
         self._answers: list[JsonObject] = []
         self._view = WorkloadView(self._world, NAMESPACE, case["family"])
         self._furnish()
 
     def play(self) -> Iterator[JsonObject]:
         """What is seen after each step."""
+        self._set_step(self._case["steps"][0])
         for at, obj in enumerate(self._case["objects"]):
             self._try(at, partial(self._create, obj))
             if self._case["family"] in ("gc", "quota"):
                 self._rest()
-        yield self._seen(self._case["steps"][0])
+        yield self._seen()
         for step in self._case["steps"][1:]:
+            self._set_step(step)
             for at, action in enumerate(step["do"]):
                 self._act(at, action)
                 self._rest()
-            yield self._seen(step)
+            yield self._seen()
+
+    def _set_step(self, step: JsonObject) -> None:
+        self._seen_at = self._begin + round(step["t"] * SECOND)
 
     def _furnish(self) -> None:
         nodes = self._case.get("nodes")
@@ -208,13 +213,15 @@ class WorkloadReplay:
     # -- time ------------------------------------------------------------------------------
 
     def _rest(self) -> None:
-        """Until nothing has been written for as long as the recorder waited."""
+        """Until nothing has been written for as long as the recorder waited.
+
+        Not beyond the instant at which the step was seen: the recorder was no slower than that.
+        """
         world = self._world
-        latest = world.clock.now() + LONGEST_REST
         world.settle()
-        while world.clock.now() < latest:
+        while (left := self._seen_at - world.clock.now()) > 0:
             revision = world.revision
-            world.advance(self._quiet / SECOND)
+            world.advance(min(self._quiet, left) / SECOND)
             if world.revision == revision:
                 return
 
@@ -222,9 +229,9 @@ class WorkloadReplay:
         if (left := until - self._world.clock.now()) > 0:
             self._world.advance(left / SECOND)
 
-    def _seen(self, step: JsonObject) -> JsonObject:
-        self._rest()
-        self._pass(self._begin + round(step["t"] * SECOND))
+    def _seen(self) -> JsonObject:
+        self._world.settle()
+        self._pass(self._seen_at)
         seen = self._view.see()
         if self._answers:
             seen["answers"] = [self._view.answered(each) for each in self._answers]

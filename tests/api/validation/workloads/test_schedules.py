@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from kubescene.api.validation.workloads.schedules import parse_schedule
+from kubescene.api.cron import parse_schedule
 
 
 @pytest.mark.parametrize(
