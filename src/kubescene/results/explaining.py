@@ -15,8 +15,9 @@ from kubescene.results.output import EXPLANATIONS_FILE, INDEX_FILE, TIMELINE_FIL
 from kubescene.results.pod_index import TIMELINE, PodIndex, index_of
 from kubescene.timeline import PodAttempt, PodScheduled, PodUnscheduled, TimelineLog
 from kubescene.timeline.compacting import Index, unfolded, written_out
+from kubescene.timeline.facts import DAMAGED
 from kubescene.timeline.files import read_header
-from kubescene.timeline.lines import DAMAGED, line_decoder
+from kubescene.timeline.lines import line_decoder
 from kubescene.timeline.pod_facts import read_result
 
 _ATTEMPT = line_decoder(PodScheduled, PodUnscheduled)

@@ -16,8 +16,8 @@ from kubescene.api.options import OperationOrigin
 from kubescene.api.patching.patches import diff_merge_patch
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.api.text.encoding import encode
-from kubescene.timeline.facts import ObjectKey
-from kubescene.timeline.lines import NOTHING, Line, LineReader, LineWriter, ReferringFact
+from kubescene.timeline.facts import LineReader, LineWriter, ObjectKey
+from kubescene.timeline.lines import NOTHING, Line, ReferringFact
 
 OPERATION = "operation"
 OBJECT = "object"

@@ -11,8 +11,8 @@ import msgspec
 from kubescene.api.kinds import POD
 from kubescene.clock import ScenarioStep
 from kubescene.instruments.attempts import PreemptionRecord
-from kubescene.timeline.facts import Fact, ObjectKey
-from kubescene.timeline.lines import NOTHING, Line, LineReader, LineWriter, ReferringFact
+from kubescene.timeline.facts import Fact, LineReader, LineWriter, ObjectKey
+from kubescene.timeline.lines import NOTHING, Line, ReferringFact
 from kubescene.timeline.object_facts import (
     OBJECT,
     ObjectState,

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from kubescene.api.records.changes import Change
 from kubescene.client import Reader
-from kubescene.outside.programs import Held, Program
+from kubescene.outside.programs import Held, OutsideProgram
 from kubescene.outside.requests import DEVICE_CLAIMS, OutsideRequest
 from kubescene.outside.turns.volumes import ChosenVolumes
 from kubescene.outside.turns.waiting_pods import Place, UnplacedPods
@@ -18,7 +18,7 @@ from kubescene.outside.turns.waiting_pods import Place, UnplacedPods
 class WantedWrites:
     """The writes of one scheduler that are held."""
 
-    def __init__(self, program: Program, reader: Reader, waiting: UnplacedPods) -> None:
+    def __init__(self, program: OutsideProgram, reader: Reader, waiting: UnplacedPods) -> None:
         self.chosen = ChosenVolumes(reader)
         self.given: dict[Place, int] = {}
         """The pods that it was given last, in their order."""

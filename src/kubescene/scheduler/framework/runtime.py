@@ -10,12 +10,17 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any
 
 from kubescene.api.records.changes import Change
 from kubescene.errors import ConfigurationError
 from kubescene.scheduler.framework.adapters import adapt_filter, adapt_score
 from kubescene.scheduler.framework.cycle_state import CycleState
+from kubescene.scheduler.framework.extensions import (
+    Extension,
+    PostFilterExtension,
+    PreFilterExtension,
+)
 from kubescene.scheduler.framework.guarded_calls import guarded, guarded_method
 from kubescene.scheduler.framework.interfaces import (
     Action,
@@ -69,28 +74,6 @@ class FilterExtension:
         return self.reads is Reads.NODE
 
 
-SupposedChange: TypeAlias = Callable[[CycleState, PodInfo, PodInfo, NodeInfo], Status]
-
-
-@dataclass(frozen=True, slots=True)
-class PreFilterExtension:
-    """A PreFilter plugin, and how it follows supposed changes, if it does."""
-
-    name: str
-    call: Callable[..., Any]
-    add_pod: SupposedChange | None = None
-    remove_pod: SupposedChange | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class PostFilterExtension:
-    """A PostFilter plugin; ``answered`` goes on after a call to an extender."""
-
-    name: str
-    call: Callable[..., Any]
-    answered: Callable[..., Any] | None = None
-
-
 @dataclass(frozen=True, slots=True)
 class ScoreExtension:
     """A Score plugin in whole-cluster form; ``one`` is its per-node form, if it has both."""
@@ -106,19 +89,6 @@ class ScoreExtension:
     """As that of a `FilterExtension`."""
     is_blind: bool = False
     """Whether it sees no pods on a node (``rates_by_spec``), and takes many nodes at a time."""
-
-
-@dataclass(frozen=True, slots=True)
-class Extension:
-    """A plugin at a point that has one method.
-
-    ``undo`` is the other half of Reserve; ``awaits`` tells what a PreBind plugin waits for.
-    """
-
-    name: str
-    call: Callable[..., Any]
-    undo: Callable[..., None] | None = None
-    awaits: Callable[..., Any] | None = None
 
 
 class Framework:

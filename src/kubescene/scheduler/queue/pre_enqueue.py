@@ -4,8 +4,9 @@ import logging
 from collections.abc import Mapping
 
 from kubescene.errors import PluginError
+from kubescene.scheduler.framework.extensions import Extension
 from kubescene.scheduler.framework.guarded_calls import PluginErrors
-from kubescene.scheduler.framework.runtime import Extension, Framework
+from kubescene.scheduler.framework.runtime import Framework
 from kubescene.scheduler.framework.status import SUCCESS, Status
 from kubescene.scheduler.state.pods import PodInfo
 

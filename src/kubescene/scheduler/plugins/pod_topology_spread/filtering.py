@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kubescene.scheduler.domains.census import PodCensus
-from kubescene.scheduler.domains.row_counters import RowCounter
+from kubescene.scheduler.domains.groups import RowCounter
 from kubescene.scheduler.domains.tallies import DomainTally
 from kubescene.scheduler.framework.interfaces import Codes, Rows
 from kubescene.scheduler.plugins.node_affinity import compile_affinity
-from kubescene.scheduler.plugins.pod_topology_spread.constraints import Constraint, SpreadPods
+from kubescene.scheduler.plugins.pod_topology_spread.constraints import SpreadConstraint, SpreadPods
 from kubescene.scheduler.plugins.pod_topology_spread.eligibility import Eligibility
 from kubescene.scheduler.state.node_info import NodeInfo
 from kubescene.scheduler.state.nodes import NodeTable
@@ -30,7 +30,7 @@ class CountedConstraint:
     __slots__ = ("_counter", "constraint", "counted", "limit", "pods")
 
     def __init__(
-        self, constraint: Constraint, signature: PodSignature, keys: tuple[str, ...]
+        self, constraint: SpreadConstraint, signature: PodSignature, keys: tuple[str, ...]
     ) -> None:
         pod_class = signature.pod_class
         affine = constraint.honors_affinity and compile_affinity(pod_class).requires_something
@@ -54,7 +54,7 @@ class CountedConstraint:
 
 
 def counted_constraints(
-    constraints: Sequence[Constraint], signature: PodSignature, *, require_all: bool = True
+    constraints: Sequence[SpreadConstraint], signature: PodSignature, *, require_all: bool = True
 ) -> tuple[CountedConstraint, ...]:
     """With ``require_all``, only nodes count that have the keys of all constraints (PTS-3)."""
     keys = tuple(dict.fromkeys(each.topology_key for each in constraints)) if require_all else ()
