@@ -63,13 +63,13 @@ class SchedulerOptions:
 
     def in_background(self) -> "SchedulerOptions":
         """The same for a world in which others wait for the same thread as an extender's answer."""
-        from kubescene.scheduler.extenders.background import in_background  # threads: if served
+        from kubescene.scheduler.extenders.extenders import in_background
 
         return self._with_caller(in_background(self.extender_caller))
 
     def at_once(self) -> "SchedulerOptions":
         """The same for a run that goes on when an extender has answered, and not before."""
-        from kubescene.scheduler.extenders.background import at_once  # threads: if served
+        from kubescene.scheduler.extenders.extenders import at_once
 
         return self._with_caller(at_once(self.extender_caller))
 

@@ -29,8 +29,7 @@ from kubescene.scheduler.options import SchedulerOptions
 from kubescene.scheduler.preemption.evictions import VictimEvictions
 from kubescene.scheduler.queue.cluster_events import Hints
 from kubescene.scheduler.queue.flush_timer import FlushTimer
-from kubescene.scheduler.queue.pre_enqueue import PreEnqueueChecks
-from kubescene.scheduler.queue.scheduling_queue import SchedulingQueue
+from kubescene.scheduler.queue.scheduling_queue import PreEnqueueChecks, SchedulingQueue
 from kubescene.scheduler.queue.waiting_places import QueuedPod
 from kubescene.scheduler.scheduler_handle import SchedulerHandle
 from kubescene.scheduler.state.nodes import NodeTable

@@ -35,13 +35,13 @@ class RankedPod(Struct, frozen=True):
 
 def deletion_order(pods: Sequence[JsonObject], now: int) -> list[JsonObject]:
     """The same pods, the first to be deleted first; full ties by name."""
-    crowd = Counter(pod["spec"].get("nodeName", "") for pod in pods)
-    candidates = [candidate(pod, crowd) for pod in sorted(pods, key=pod_name)]
+    by_node = Counter(pod["spec"].get("nodeName", "") for pod in pods)
+    candidates = [candidate(pod, by_node) for pod in sorted(pods, key=pod_name)]
     candidates.sort(key=cmp_to_key(lambda one, other: compare(one, other, now)))
     return [found.pod for found in candidates]
 
 
-def candidate(pod: JsonObject, crowd: Counter[str]) -> RankedPod:
+def candidate(pod: JsonObject, by_node: Counter[str]) -> RankedPod:
     metadata, status = pod["metadata"], pod.get("status") or {}
     node = pod["spec"].get("nodeName", "")
     ready_at = ready_since(status)
@@ -50,7 +50,7 @@ def candidate(pod: JsonObject, crowd: Counter[str]) -> RankedPod:
         _PHASES.get(status.get("phase", ""), 1),
         ready_at is not None,
         deletion_cost(metadata),
-        -crowd[node],
+        -by_node[node],
     )
     created_at = parse_time(metadata["creationTimestamp"])
     return RankedPod(pod, rank, ready_at, most_restarts(pod), created_at, metadata["uid"])

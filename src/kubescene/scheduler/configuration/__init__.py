@@ -14,8 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from kubescene.scheduler.configuration.describing import describe
-    from kubescene.scheduler.configuration.loading import load_configuration, parse_configuration
-    from kubescene.scheduler.configuration.reading import check_configuration, read_configuration
+    from kubescene.scheduler.configuration.reading import (
+        check_configuration,
+        load_configuration,
+        parse_configuration,
+        read_configuration,
+    )
 
 __all__ = [
     "check_configuration",
@@ -28,8 +32,8 @@ __all__ = [
 _HOMES = {
     "check_configuration": "reading",
     "describe": "describing",
-    "load_configuration": "loading",
-    "parse_configuration": "loading",
+    "load_configuration": "reading",
+    "parse_configuration": "reading",
     "read_configuration": "reading",
 }
 
