@@ -29,12 +29,11 @@ from kubescene.scheduler.extenders.extenders import (
     ExtenderAddress,
     ExtenderTls,
     ExtenderVerb,
-    http_caller,
 )
 from kubescene.scheduler.framework.interfaces import PluginFactory
 from kubescene.scheduler.framework.plugin_registry import ClassFactory
 from kubescene.scheduler.framework.profile import Backoff, EnabledPlugin
-from kubescene.scheduler.options import SchedulerOptions
+from kubescene.scheduler.options import SchedulerOptions, http_caller
 from kubescene.scheduler.plugins.default_profile import default_plugins
 from kubescene.types import JsonObject
 

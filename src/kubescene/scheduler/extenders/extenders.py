@@ -256,24 +256,3 @@ class BackgroundCaller:
             finally:
                 with self._lock:
                     self._waiting -= 1
-
-
-def in_background(caller: ExtenderCaller | None) -> BackgroundCaller:
-    """A caller for a world in which others wait for the same thread."""
-    return (
-        caller
-        if isinstance(caller, BackgroundCaller)
-        else BackgroundCaller(caller or http_caller())
-    )
-
-
-def at_once(caller: ExtenderCaller | None) -> ExtenderCaller | None:
-    """A caller for a run that goes on when an extender has answered, and not before."""
-    return caller.caller if isinstance(caller, BackgroundCaller) else caller
-
-
-def http_caller() -> ExtenderCaller:
-    # HTTP is imported only where there are extenders.
-    from kubescene.scheduler.extenders.http import HttpExtenderCaller
-
-    return HttpExtenderCaller()
