@@ -9,8 +9,9 @@ Loaded with the first name that somebody asks for: whoever may have no configura
 the package and asks when there is one.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from kubescene.late_names import late_names
 
 if TYPE_CHECKING:
     from kubescene.scheduler.configuration.describing import describe
@@ -37,11 +38,7 @@ _HOMES = {
     "read_configuration": "reading",
 }
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+__getattr__ = late_names(__name__, _HOMES)
 
 
 def __dir__() -> list[str]:
