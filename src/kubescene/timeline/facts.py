@@ -29,7 +29,7 @@ DAMAGED = (msgspec.DecodeError, UnicodeDecodeError)
 _KINDS: dict[str, type["Fact"]] = {}
 
 
-class ObjectKey(NamedTuple):
+class FactObject(NamedTuple):
     """The object that a fact is about."""
 
     api_version: str
@@ -71,7 +71,7 @@ class Fact(
         """Whether an operation asked for it, not a controller."""
         return not self.id.startswith(GENERATED_ID)
 
-    def objects(self) -> Iterable[ObjectKey]:
+    def objects(self) -> Iterable[FactObject]:
         """The objects that it is about, for those who look for one."""
         return ()
 
@@ -176,7 +176,7 @@ class CustomFact(Fact, frozen=True, kw_only=True):
         """The author's struct; `msgspec.ValidationError` if it does not fit."""
         return msgspec.convert(self.fields, kind, strict=False)
 
-    def objects(self) -> Iterable[ObjectKey]:
+    def objects(self) -> Iterable[FactObject]:
         """The object in its member ``about``, if that is an `About`."""
         try:
             about = msgspec.json.decode(self.line, type=_WithAbout).about
@@ -184,7 +184,7 @@ class CustomFact(Fact, frozen=True, kw_only=True):
             return ()  # the author means something else by the word
         if about is None:
             return ()
-        return (ObjectKey(about.api_version, about.kind, about.namespace, about.name, about.uid),)
+        return (FactObject(about.api_version, about.kind, about.namespace, about.name, about.uid),)
 
     def to_line(self, writer: "LineWriter") -> bytes:
         del writer

@@ -35,8 +35,8 @@ from kubescene.scheduler.framework.interfaces import (
     PreEnqueuePlugin,
 )
 from kubescene.scheduler.framework.status import SUCCESS, Code, Status
+from kubescene.scheduler.preemption.best_candidate import Choice, choose, cost_of
 from kubescene.scheduler.preemption.budgets import DISRUPTION_BUDGET, Budgets
-from kubescene.scheduler.preemption.choosing import Choice, choose, cost_of
 from kubescene.scheduler.preemption.dry_runs import DryRun, DryRuns
 from kubescene.scheduler.preemption.evictions import CONDITION, REASON
 from kubescene.scheduler.preemption.victims import pool_of
