@@ -91,7 +91,7 @@ class RelevantPlugins:
         self.pre_filtered: Any = None
         self.pre_scored: Any = None
         self.plan: Any = None
-        """What `routine` has found out about it."""
+        """What the fast path has found out about it."""
 
     def alike(self) -> "RelevantPlugins":
         """The same for another signature, of which nothing is remembered yet."""
