@@ -28,7 +28,7 @@ from against import FreeNodes, scenario_of, with_plugin
 from kubescene.runs.local import play
 from kubescene.runs.requests import RunRequest
 from kubescene.scenario.conversion import scenario_from
-from kubescene.scenario.reading.manifests import read_manifests
+from kubescene.scenario.reading.object_files import read_manifests
 from kubescene.scheduler import SchedulerOptions
 from kubescene.shortcuts import ALL, PLAIN, Shortcuts
 from measuring import own_process, row

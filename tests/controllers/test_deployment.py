@@ -10,7 +10,7 @@ from kubescene.api.records.changes import Change
 from kubescene.client import Reader
 from kubescene.clock import SECOND
 from kubescene.cluster import ClusterWorld
-from kubescene.controllers.builtin.workloads.deployment import DeploymentReconciler, Told
+from kubescene.controllers.builtin.workloads.deployment import DeploymentReconciler, StatusPass
 from kubescene.controllers.builtin.workloads.rollouts.sets import differs_in_status
 from kubescene.controllers.reconcile import Create, ObjectKey, Patch, Plan
 from kubescene.controllers.runtime import ReconcilerController, make
@@ -621,7 +621,7 @@ TOLD: JsonObject = {
 def test_a_deployment_rests_only_if_it_is_what_a_pass_has_left(
     changed: JsonObject, is_all: bool
 ) -> None:
-    assert Told(SPEC, {"a": "b"}, {"replicas": 2}).is_all({**TOLD, **changed}) is is_all
+    assert StatusPass(SPEC, {"a": "b"}, {"replicas": 2}).is_all({**TOLD, **changed}) is is_all
 
 
 NOTES = {"a": "b"}

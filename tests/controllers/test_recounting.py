@@ -4,7 +4,7 @@ from typing import Any
 
 from kubescene.api.selectors import from_labels
 from kubescene.controllers.builtin.workloads.pod_tally import OwnedPod, PodTally
-from kubescene.controllers.builtin.workloads.replicaset import ReplicaSetReconciler, Rest
+from kubescene.controllers.builtin.workloads.replicaset import ReplicaSetReconciler, SettledSet
 from kubescene.controllers.builtin.workloads.rollouts.counting import waiting_of
 from kubescene.controllers.builtin.workloads.rollouts.rollout import rollout_of
 from kubescene.controllers.reconcile import ObjectKey
@@ -25,7 +25,7 @@ class SetAtRest:
         status = {"replicas": 3, "readyReplicas": 1, "availableReplicas": 1}
         self.reconciler = ReplicaSetReconciler()
         self.reconciler._orphans.select(KEY, from_labels({"app": "web"}))
-        rest = Rest(self.tally, self.tally.changes, {"replicas": 3}, status)
+        rest = SettledSet(self.tally, self.tally.changes, {"replicas": 3}, status)
         self.reconciler._at_rest[KEY] = rest
 
     def put(self, name: str, *, ready: bool = False, labels: Any = LABELS) -> None:

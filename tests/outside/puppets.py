@@ -9,7 +9,7 @@ from http.client import HTTPConnection, HTTPResponse
 from socket import SHUT_RDWR
 from typing import ClassVar, NamedTuple
 
-from kubescene.outside.programs import Program
+from kubescene.outside.programs import OutsideProgram
 from kubescene.types import JsonObject, JsonValue
 from outside_runs import Played, Stage, config_map, scenario
 
@@ -138,7 +138,7 @@ class Play:
         """Why it has no end that one could look at: its object or its server has gone."""
         return self._end.exception()
 
-    def program(self, name: str) -> Program:
+    def program(self, name: str) -> OutsideProgram:
         stage = self._made.server.stage
         return self._made.server.engine.call(lambda: stage.program(name))
 

@@ -7,7 +7,7 @@ from kubescene.clock import SECOND, VirtualClock
 from kubescene.cluster import ClusterWorld
 from kubescene.control import IDLE, WAITING, Progress
 from kubescene.errors import ScenarioError
-from kubescene.outside.programs import Program
+from kubescene.outside.programs import OutsideProgram
 from kubescene.outside.stage import WorldOfTurns
 from kubescene.outside.turns.turn import Turn
 from kubescene.scenario.outside import OutsideController
@@ -41,7 +41,7 @@ class WaitingTurn(Turn):
 def test_an_answer_holds_until_something_is_written() -> None:
     cluster, clock, waiter = ClusterWorld(), VirtualClock(), Counted()
     world, declared = WorldOfTurns(cluster, clock), OutsideController("x", timeout_ns=9 * SECOND)
-    turn = WaitingTurn(Program("x", clock), declared, world, waiter)
+    turn = WaitingTurn(OutsideProgram("x", clock), declared, world, waiter)
     assert [turn.run_once() for _ in range(5)] == [WAITING] * 5
     assert waiter.asked == 1
     cluster.create(make_node("n"))
@@ -53,7 +53,7 @@ def test_what_is_not_yet_so_is_told_when_the_time_is_over() -> None:
     clock = VirtualClock()
     declared = OutsideController("x", timeout_ns=9 * SECOND)
     world = WorldOfTurns(ClusterWorld(), clock)
-    turn = WaitingTurn(Program("x", clock), declared, world, Counted())
+    turn = WaitingTurn(OutsideProgram("x", clock), declared, world, Counted())
     assert turn.run_once() == turn.run_once() == WAITING
     clock.wait_until(clock.now() + 10 * SECOND)
     told = r"controller x: after 9 s it was still busy \(counted: the second question\)"

@@ -6,7 +6,7 @@ import pytest
 
 from kubescene.clock import VirtualClock
 from kubescene.outside.idleness import Idleness
-from kubescene.outside.programs import Held, Program
+from kubescene.outside.programs import Held, OutsideProgram
 from kubescene.outside.requests import PODS, OutsideRequest
 
 QUIET, LINGER = 100, 300
@@ -17,7 +17,7 @@ class Looking:
 
     def __init__(self, linger: int = 0) -> None:
         self.clock = VirtualClock()
-        self.program = Program("p", self.clock)
+        self.program = OutsideProgram("p", self.clock)
         self.idle = Idleness(self.program, self.clock, QUIET, linger)
         self.idle.begin()
 

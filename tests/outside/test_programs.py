@@ -10,7 +10,7 @@ from kubescene.client import ObjectRef
 from kubescene.clock import VirtualClock
 from kubescene.cluster import ClusterWorld
 from kubescene.errors import ScenarioError
-from kubescene.outside.programs import MOST_HELD, GateReply, Held, Program
+from kubescene.outside.programs import MOST_HELD, GateReply, Held, OutsideProgram
 from kubescene.outside.requests import PODS, OutsideRequest
 from kubescene.outside.stage import MOST_KNOWN, OutsideStage
 from kubescene.outside.turns.operator import OperatorTurn
@@ -26,8 +26,8 @@ def write(name: str, told: list[GateReply | None], product: str = "p") -> Held:
     return Held(OutsideRequest("create", CONFIG_MAPS, name=name), told.append, product)
 
 
-def closed(*, is_alone: bool = False) -> Program:
-    program = Program("p", VirtualClock())
+def closed(*, is_alone: bool = False) -> OutsideProgram:
+    program = OutsideProgram("p", VirtualClock())
     program.open_feed(PODS, lambda: None, "p")
     program.enter(is_alone=is_alone)
     program.close()
@@ -67,7 +67,7 @@ def test_a_flood_begins_after_what_was_to_be_expected(allowance: int) -> None:
 
 
 def test_who_spoke_before_the_scenario_began_is_part_of_the_program() -> None:
-    program, told = Program("p", VirtualClock()), list[GateReply | None]()
+    program, told = OutsideProgram("p", VirtualClock()), list[GateReply | None]()
     program.open_feed(PODS, lambda: None, "watcher")
     program.enter(is_alone=True)
     program.arrive(write("a", told, "writer"))

@@ -15,11 +15,11 @@ from kubescene.reports.progress import (
     ProgressReporter,
     live_line,
 )
-from kubescene.reports.tallies import Amounts, RunTally
+from kubescene.reports.tallies import RunTally, ScenarioSize
 from kubescene.scenario import ScenarioBuilder
 from kubescene.testing import make_node, make_pod
 
-AMOUNTS = Amounts(steps=2, writes=1000, pods=600)
+AMOUNTS = ScenarioSize(steps=2, writes=1000, pods=600)
 
 
 @pytest.mark.parametrize(
@@ -66,12 +66,12 @@ def test_runs_of_a_matrix_are_estimated_when_some_time_has_passed(
 def test_pods_are_counted_among_the_objects() -> None:
     built = ScenarioBuilder("s").create(make_node("n-$(INDEX)"), count=3).step(2)
     built.create(make_pod("p-$(INDEX)"), count=5).create(make_pod("one")).done()
-    assert amounts_of(built.build()) == Amounts(steps=2, writes=9, pods=6)
+    assert amounts_of(built.build()) == ScenarioSize(steps=2, writes=9, pods=6)
 
 
 def test_a_terminal_of_80_columns_has_room_for_all_of_it() -> None:
     """The largest that anybody plays."""
-    short = RunTally(Amounts(30, 110_000, 100_000), 110_000, 99_000, 999, spent_s=45).short()
+    short = RunTally(ScenarioSize(30, 110_000, 100_000), 110_000, 99_000, 999, spent_s=45).short()
     assert short.endswith("4,644/s, 1 s left")
     console = Console(file=StringIO(), force_terminal=True, width=80)
     shown = live_line(console, STEP_COLUMNS)

@@ -8,8 +8,7 @@ import pytest
 from rich.console import Console
 
 import kubescene
-from kubescene.reports.node_tables import amount
-from kubescene.reports.terminal import print_summary
+from kubescene.reports.terminal import amount, print_summary
 from kubescene.results import ExpectationOutcome, NodeUse, Summary
 from kubescene.scenario import ScenarioBuilder
 from kubescene.testing import make_node, make_pod

@@ -15,7 +15,7 @@ from kubescene.runs.local import Run
 from kubescene.scenario import ScenarioBuilder
 from kubescene.testing import make_node, make_pod
 from kubescene.timeline import TimelineLog
-from kubescene.timeline.lines import LineWriter
+from kubescene.timeline.facts import LineWriter
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 NAMES = ["01-first-scenario", "06-time-passes", "07-node-fails", "09-preemption", "11-devices"]

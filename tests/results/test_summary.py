@@ -8,8 +8,7 @@ import yaml
 from rich.console import Console
 
 import kubescene
-from kubescene.reports.node_tables import amount
-from kubescene.reports.terminal import print_summary
+from kubescene.reports.terminal import amount, print_summary
 from kubescene.results import PendingPod, Summary, open_run
 from kubescene.results.summary import PLACEMENTS_KEPT, SummaryFold, summarize
 from kubescene.scenario import ScenarioBuilder

@@ -11,7 +11,7 @@ from kubescene.runs.local import RunResult
 from kubescene.scenario import ScenarioBuilder
 from kubescene.scenario.reading.alike import Likenesses, like
 from kubescene.testing import make_node, make_pod
-from kubescene.timeline.lines import LineWriter
+from kubescene.timeline.facts import LineWriter
 from kubescene.types import JsonObject
 
 

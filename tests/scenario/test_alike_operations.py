@@ -24,7 +24,7 @@ from kubescene.scenario.reading.handed_over import taken_over
 from kubescene.scenario.reading.operation_list import OperationList
 from kubescene.scenario.validation.scenarios import find_faults
 from kubescene.testing import make_node
-from kubescene.timeline.lines import LineWriter
+from kubescene.timeline.facts import LineWriter
 from kubescene.types import JsonObject
 
 FAULTY = 3

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from kubescene.cli.run.playing import RunArguments, run_as_asked
+from kubescene.cli.run.command import run_as_asked
+from kubescene.cli.run.playing import RunArguments
 from kubescene.cli.validate.faults import validate_files
 from kubescene.scenario import ScenarioBuilder, parse_spec
 from kubescene.scenario.operations import IndexedTemplate

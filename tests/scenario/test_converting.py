@@ -11,8 +11,7 @@ import kubescene
 from commands import kubescene as kubescene_command
 from kubescene.errors import ScenarioError
 from kubescene.scenario.conversion import merged_form, scenario_from
-from kubescene.scenario.reading.manifests import read_manifests
-from kubescene.scenario.reading.object_files import flattened
+from kubescene.scenario.reading.object_files import flattened, read_manifests
 from kubescene.testing import make_deployment, make_node, make_pod
 from kubescene.types import JsonObject
 

@@ -24,8 +24,8 @@ from kubescene.timeline import (
     TimelineLog,
     TimelineRecorder,
 )
+from kubescene.timeline.facts import LineWriter
 from kubescene.timeline.files import Header, TimelineWriter
-from kubescene.timeline.lines import LineWriter
 from kubescene.timeline.log import from_lines
 from run_directories import read_log, read_summary
 

@@ -10,7 +10,7 @@ from kubescene.actors import Role
 from kubescene.api.kinds import NODE, POD
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.clock import ScenarioStep
-from kubescene.timeline.lines import LineWriter
+from kubescene.timeline.facts import LineWriter
 from kubescene.timeline.object_facts import ObjectDeleted
 
 STEPS = (ScenarioStep(1, 2), ScenarioStep(1, 3))

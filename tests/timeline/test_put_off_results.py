@@ -15,7 +15,7 @@ from kubescene.clock import VirtualClock
 from kubescene.store import Store
 from kubescene.testing import make_pod
 from kubescene.timeline import Explanation, SchedulingAttempt, ScoreColumn, TimelineRecorder
-from kubescene.timeline.lines import LineWriter
+from kubescene.timeline.facts import LineWriter
 from kubescene.timeline.pod_facts import PodAttempt
 from kubescene.timeline.schedule_results import PutOff, ScheduleResult
 

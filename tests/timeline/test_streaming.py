@@ -13,8 +13,8 @@ from kubescene.timeline import (
     PodUnscheduled,
     TimelineLog,
 )
+from kubescene.timeline.facts import LineWriter
 from kubescene.timeline.files import StreamReader
-from kubescene.timeline.lines import LineWriter
 
 
 def lines_of(*facts: Fact) -> list[bytes]:

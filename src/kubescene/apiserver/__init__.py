@@ -4,7 +4,7 @@ Everything that knows of HTTP, sockets and asyncio lives here and nowhere else. 
 (defaulting, admission, validation, storage) is the registry's; this package reads requests, hands
 writes to the engine thread, serves reads from immutable records, and writes replies.
 
-A request goes through `app` (which path is it?), `routes` and `negotiation`, then to `listing`,
-`streaming`, `verbs` or `subresources`, and out through `rendering` and `responses`. `server` runs
-it all.
+A request goes through `app` (who asks, and for which row of the `table`), then for an object of
+Kubernetes through `kubernetes.resources` to `listing`, `watches`, `writes` or `subresources`, and
+out through `rendering` and `responses`. `server` runs it all.
 """

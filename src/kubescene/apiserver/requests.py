@@ -1,16 +1,16 @@
 """One request: who, what, how, and its body, read within bounds."""
 
 from collections.abc import Awaitable, Callable, MutableMapping
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 from urllib.parse import parse_qsl
 
+from msgspec import Struct
+
 from kubescene.actors import Actor
-from kubescene.apiserver.access import DEFAULT_ACTOR
+from kubescene.api.scheme import ResourceType
+from kubescene.apiserver.access import DEFAULT_ACTOR, Attributes
 from kubescene.errors import BadRequestError, RequestTooLargeError
 from kubescene.types import JsonValue
-
-if TYPE_CHECKING:
-    from kubescene.apiserver.kubernetes.paths import Target
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Message: TypeAlias = MutableMapping[str, Any]
@@ -29,6 +29,29 @@ _NO_QUERY: dict[str, str] = {}
 
 class ClientGoneError(Exception):
     """The client closed the connection before its request was read."""
+
+
+class Target(Struct, frozen=True):
+    """The resource of Kubernetes that a path names. Without ``name`` it is a collection."""
+
+    resource_type: ResourceType
+    namespace: str = ""
+    name: str = ""
+    subresource: str = ""
+    is_watch: bool = False
+
+    @property
+    def attributes(self) -> Attributes:
+        """The same for an `Authorizer`."""
+        kind = self.resource_type.gvk
+        return Attributes(
+            kind.group,
+            kind.version,
+            self.resource_type.plural,
+            self.subresource,
+            self.namespace,
+            self.name,
+        )
 
 
 class Request:
@@ -59,7 +82,6 @@ class Request:
         self.path: str = scope["path"]
         """Without the prefix that says who asks, once that is known."""
         self.target: Target | None = None
-        """The resource of Kubernetes that the path names."""
         self.params: dict[str, str] = _NO_QUERY
         """What the path has where the pattern of its row has braces."""
         self.warnings: list[str] = []

@@ -17,8 +17,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterator
 from enum import StrEnum
 from typing import NamedTuple, TypeAlias
 
-from kubescene.apiserver.kubernetes.paths import Target
-from kubescene.apiserver.requests import Request
+from kubescene.apiserver.requests import Request, Target
 from kubescene.apiserver.responses import Response
 from kubescene.errors import ApiError, MethodNotAllowedError
 

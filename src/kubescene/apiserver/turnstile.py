@@ -10,12 +10,12 @@ from functools import partial
 
 from kubescene.apiserver import bodies
 from kubescene.apiserver.engine_thread import SHUTTING_DOWN, EngineStoppedError, EngineThread
-from kubescene.apiserver.kubernetes.paths import Target, verb_of
-from kubescene.apiserver.requests import MAX_BODY, ClientGoneError, Request
+from kubescene.apiserver.kubernetes.paths import verb_of
+from kubescene.apiserver.requests import MAX_BODY, ClientGoneError, Request, Target
 from kubescene.apiserver.responses import Response, json_response
 from kubescene.clock import WallClock
 from kubescene.errors import ApiError
-from kubescene.outside.programs import GateReply, Held, Program
+from kubescene.outside.programs import GateReply, Held, OutsideProgram
 from kubescene.outside.requests import OutsideRequest, Treatment, treatment_of
 from kubescene.outside.stage import OutsideStage
 from kubescene.outside.times import with_scenario_times
@@ -60,7 +60,9 @@ class Turnstile:
             return None
         return await self._admit(program, target, request)
 
-    async def _admit(self, program: Program, target: Target, request: Request) -> Response | None:
+    async def _admit(
+        self, program: OutsideProgram, target: Target, request: Request
+    ) -> Response | None:
         self._loop = asyncio.get_running_loop()
         program.entered += 1
         request.actor = program.actor
@@ -85,7 +87,7 @@ class Turnstile:
 
     async def wait(
         self,
-        program: Program,
+        program: OutsideProgram,
         asked: OutsideRequest,
         arrive: Callable[[Held], None],
         request: Request,
@@ -98,7 +100,7 @@ class Turnstile:
 
     def _held(
         self,
-        program: Program,
+        program: OutsideProgram,
         asked: OutsideRequest,
         arrive: Callable[[Held], None],
         request: Request,
@@ -116,7 +118,7 @@ class Turnstile:
 
     async def _decided(
         self,
-        program: Program,
+        program: OutsideProgram,
         held: Held,
         future: "asyncio.Future[GateReply | None]",
         request: Request,
@@ -159,7 +161,7 @@ class Turnstile:
         return with_scenario_times(value, self._stage.since, self._clock.now(), now)
 
 
-def forget(program: Program, held: Held) -> None:
+def forget(program: OutsideProgram, held: Held) -> None:
     """On the engine thread: whoever asked has gone, before or after it was let in."""
     if not program.drop(held) and held.is_let_in:
         program.answered()

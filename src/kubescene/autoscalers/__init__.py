@@ -5,7 +5,7 @@ samples by name; it knows nothing of stores, registries or of the world that ask
 `ProcessAutoscaler` and `serve` are the two sides of one in another process (``process``).
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kubescene.autoscalers.interfaces import (
     HPA_TYPES,
@@ -31,6 +31,7 @@ from kubescene.autoscalers.interfaces import (
     VerticalRecommendationRequest,
     VerticalRecommendationResponse,
 )
+from kubescene.late_names import late_names
 
 if TYPE_CHECKING:
     from kubescene.autoscalers.process.host import ProcessAutoscaler
@@ -64,19 +65,12 @@ __all__ = [
 ]
 
 _HOMES = {
-    "ProcessAutoscaler": "kubescene.autoscalers.process.host",
-    "serve": "kubescene.autoscalers.process.server",
+    "ProcessAutoscaler": "process.host",
+    "serve": "process.server",
 }
 
-
-def __getattr__(name: str) -> Any:
-    # Loaded on first use: they need gRPC, which is large and an extra.
-    if name not in _HOMES:
-        raise AttributeError(f"module 'kubescene.autoscalers' has no attribute {name!r}")
-    from importlib import import_module
-
-    found = globals()[name] = getattr(import_module(_HOMES[name]), name)
-    return found
+# Loaded on first use: they need gRPC, which is large and an extra.
+__getattr__ = late_names(__name__, _HOMES)
 
 
 def __dir__() -> list[str]:

@@ -1,6 +1,7 @@
 """From tokens to nodes, by recursive descent. Macros become nodes of their own here."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Protocol
 
 from kubescene.cel.errors import CompileError
@@ -316,178 +317,99 @@ def _has(parser: Complaining, offset: int, field: SyntaxNode) -> SyntaxNode:
     raise parser.error("invalid argument to has() macro", field.offset)
 
 
-def _all(
-    parser: Complaining, offset: int, target: SyntaxNode, name: SyntaxNode, predicate: SyntaxNode
-) -> SyntaxNode:
-    return Quantifier(offset, target, _variable(parser, name), False, predicate)
-
-
-def _exists(
-    parser: Complaining, offset: int, target: SyntaxNode, name: SyntaxNode, predicate: SyntaxNode
-) -> SyntaxNode:
-    return Quantifier(offset, target, _variable(parser, name), True, predicate)
-
-
-def _exists_one(
-    parser: Complaining, offset: int, target: SyntaxNode, name: SyntaxNode, holds: SyntaxNode
-) -> SyntaxNode:
-    return ExistsOne(offset, target, _variable(parser, name), holds)
-
-
-def _filter(
-    parser: Complaining, offset: int, target: SyntaxNode, name: SyntaxNode, predicate: SyntaxNode
-) -> SyntaxNode:
-    return Filter(offset, target, _variable(parser, name), predicate)
-
-
-def _map(
-    parser: Complaining, offset: int, target: SyntaxNode, name: SyntaxNode, transform: SyntaxNode
-) -> SyntaxNode:
-    return Transform(offset, target, _variable(parser, name), None, transform)
-
-
-def _map_some(
-    parser: Complaining,
-    offset: int,
-    target: SyntaxNode,
-    name: SyntaxNode,
-    predicate: SyntaxNode,
-    transform: SyntaxNode,
-) -> SyntaxNode:
-    return Transform(offset, target, _variable(parser, name), predicate, transform)
-
-
-def _sort_by(
-    parser: Complaining, offset: int, target: SyntaxNode, name: SyntaxNode, key: SyntaxNode
-) -> SyntaxNode:
-    return SortBy(offset, target, _variable(parser, name), key)
-
-
 def _bind(
     parser: Complaining, offset: int, name: SyntaxNode, value: SyntaxNode, result: SyntaxNode
 ) -> SyntaxNode:
     return Bind(offset, _variable(parser, name), value, result)
 
 
-def _opt_map(
-    parser: Complaining, offset: int, target: SyntaxNode, name: SyntaxNode, result: SyntaxNode
-) -> SyntaxNode:
-    return OptionalMap(offset, target, _variable(parser, name), result, False)
+Making = Callable[..., SyntaxNode]
 
 
-def _opt_flat_map(
-    parser: Complaining, offset: int, target: SyntaxNode, name: SyntaxNode, made: SyntaxNode
-) -> SyntaxNode:
-    return OptionalMap(offset, target, _variable(parser, name), made, True)
+def _of_one(make: Making) -> Making:
+    """A macro of one variable: ``make`` is given its name in place of the argument."""
+
+    def macro(
+        parser: Complaining, offset: int, target: SyntaxNode, name: SyntaxNode, *body: SyntaxNode
+    ) -> SyntaxNode:
+        return make(offset, target, _variable(parser, name), *body)
+
+    return macro
 
 
-def _two(parser: Complaining, first: SyntaxNode, second: SyntaxNode) -> tuple[str, str]:
-    """The names of a macro of two variables."""
-    one, other = _variable(parser, first), _variable(parser, second)
-    if one == other:
-        raise parser.error(f"duplicate variable name: {one}", second.offset)
-    return one, other
+def _of_two(make: Making) -> Making:
+    """A macro of two variables: index or key, and value."""
+
+    def macro(
+        parser: Complaining,
+        offset: int,
+        target: SyntaxNode,
+        first: SyntaxNode,
+        second: SyntaxNode,
+        *body: SyntaxNode,
+    ) -> SyntaxNode:
+        name, value = _variable(parser, first), _variable(parser, second)
+        if name == value:
+            raise parser.error(f"duplicate variable name: {name}", second.offset)
+        return make(offset, target, name, *body, second=value)
+
+    return macro
 
 
-def _all_of_two(
-    parser: Complaining,
+def _quantifier(
     offset: int,
     target: SyntaxNode,
-    first: SyntaxNode,
-    second: SyntaxNode,
+    name: str,
     holds: SyntaxNode,
+    *,
+    decisive: bool,
+    second: str = "",
 ) -> SyntaxNode:
-    name, value = _two(parser, first, second)
-    return Quantifier(offset, target, name, False, holds, second=value)
+    return Quantifier(offset, target, name, decisive, holds, second=second)
 
 
-def _exists_of_two(
-    parser: Complaining,
-    offset: int,
-    target: SyntaxNode,
-    first: SyntaxNode,
-    second: SyntaxNode,
-    holds: SyntaxNode,
-) -> SyntaxNode:
-    name, value = _two(parser, first, second)
-    return Quantifier(offset, target, name, True, holds, second=value)
-
-
-def _exists_one_of_two(
-    parser: Complaining,
-    offset: int,
-    target: SyntaxNode,
-    first: SyntaxNode,
-    second: SyntaxNode,
-    holds: SyntaxNode,
-) -> SyntaxNode:
-    name, value = _two(parser, first, second)
-    return ExistsOne(offset, target, name, holds, second=value)
-
-
-def _transform_list(
-    parser: Complaining,
-    offset: int,
-    target: SyntaxNode,
-    first: SyntaxNode,
-    second: SyntaxNode,
-    *body: SyntaxNode,
+def _transform(
+    offset: int, target: SyntaxNode, name: str, *body: SyntaxNode, second: str = ""
 ) -> SyntaxNode:
     """``body``: perhaps a predicate, and what is made."""
-    name, value = _two(parser, first, second)
     predicate = body[0] if len(body) > 1 else None
-    return Transform(offset, target, name, predicate, body[-1], second=value)
+    return Transform(offset, target, name, predicate, body[-1], second=second)
 
 
 def _transform_map(
-    parser: Complaining,
-    offset: int,
-    target: SyntaxNode,
-    first: SyntaxNode,
-    second: SyntaxNode,
-    *body: SyntaxNode,
+    offset: int, target: SyntaxNode, name: str, *body: SyntaxNode, makes_entries: bool, second: str
 ) -> SyntaxNode:
-    name, value = _two(parser, first, second)
     predicate = body[0] if len(body) > 1 else None
-    return TransformMap(offset, target, name, predicate, body[-1], False, second=value)
+    return TransformMap(offset, target, name, predicate, body[-1], makes_entries, second=second)
 
 
-def _transform_map_entry(
-    parser: Complaining,
-    offset: int,
-    target: SyntaxNode,
-    first: SyntaxNode,
-    second: SyntaxNode,
-    *body: SyntaxNode,
+def _optional_map(
+    offset: int, target: SyntaxNode, name: str, result: SyntaxNode, *, flat: bool
 ) -> SyntaxNode:
-    name, value = _two(parser, first, second)
-    predicate = body[0] if len(body) > 1 else None
-    return TransformMap(offset, target, name, predicate, body[-1], True, second=value)
+    return OptionalMap(offset, target, name, result, flat)
 
-
-Making = Callable[..., SyntaxNode]
 
 GLOBAL_MACROS: Mapping[tuple[str, int], Making] = {("has", 1): _has, ("cel.bind", 3): _bind}
 METHOD_MACROS: Mapping[tuple[str, int], Making] = {
-    ("all", 2): _all,
-    ("exists", 2): _exists,
-    ("exists_one", 2): _exists_one,
-    ("existsOne", 2): _exists_one,
-    ("filter", 2): _filter,
-    ("map", 2): _map,
-    ("map", 3): _map_some,
-    ("sortBy", 2): _sort_by,
-    ("optMap", 2): _opt_map,
-    ("optFlatMap", 2): _opt_flat_map,
-    ("all", 3): _all_of_two,
-    ("exists", 3): _exists_of_two,
-    ("exists_one", 3): _exists_one_of_two,
-    ("existsOne", 3): _exists_one_of_two,
-    ("transformList", 3): _transform_list,
-    ("transformList", 4): _transform_list,
-    ("transformMap", 3): _transform_map,
-    ("transformMap", 4): _transform_map,
-    ("transformMapEntry", 3): _transform_map_entry,
-    ("transformMapEntry", 4): _transform_map_entry,
+    ("all", 2): _of_one(partial(_quantifier, decisive=False)),
+    ("exists", 2): _of_one(partial(_quantifier, decisive=True)),
+    ("exists_one", 2): _of_one(ExistsOne),
+    ("existsOne", 2): _of_one(ExistsOne),
+    ("filter", 2): _of_one(Filter),
+    ("map", 2): _of_one(_transform),
+    ("map", 3): _of_one(_transform),
+    ("sortBy", 2): _of_one(SortBy),
+    ("optMap", 2): _of_one(partial(_optional_map, flat=False)),
+    ("optFlatMap", 2): _of_one(partial(_optional_map, flat=True)),
+    ("all", 3): _of_two(partial(_quantifier, decisive=False)),
+    ("exists", 3): _of_two(partial(_quantifier, decisive=True)),
+    ("exists_one", 3): _of_two(ExistsOne),
+    ("existsOne", 3): _of_two(ExistsOne),
+    ("transformList", 3): _of_two(_transform),
+    ("transformList", 4): _of_two(_transform),
+    ("transformMap", 3): _of_two(partial(_transform_map, makes_entries=False)),
+    ("transformMap", 4): _of_two(partial(_transform_map, makes_entries=False)),
+    ("transformMapEntry", 3): _of_two(partial(_transform_map, makes_entries=True)),
+    ("transformMapEntry", 4): _of_two(partial(_transform_map, makes_entries=True)),
 }
 """By name and number of arguments."""

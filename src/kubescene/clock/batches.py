@@ -13,8 +13,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from kubescene.clock.draws import LN2_Q40, Parabolas, cosines, logarithms
-from kubescene.clock.randomness import GAMMA
+from kubescene.clock.draws import GAMMA, LN2_Q40, Parabolas, cosines, logarithms
 
 Words: TypeAlias = npt.NDArray[np.uint64]
 Integers: TypeAlias = npt.NDArray[np.int64]

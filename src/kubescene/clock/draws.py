@@ -20,6 +20,8 @@ from functools import cache
 from math import isqrt
 from typing import NamedTuple
 
+GAMMA = 0x9E3779B97F4A7C15
+"""What the state of a stream (SplitMix64) grows by with each draw."""
 LN2_Q40 = 762123384786
 _PRECISION = 96
 LOGARITHM_INTERVALS = 2048

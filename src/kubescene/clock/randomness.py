@@ -14,12 +14,11 @@ from collections.abc import Container
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
-from kubescene.clock.draws import unit_exponential, unit_normals
+from kubescene.clock.draws import GAMMA, unit_exponential, unit_normals
 
 if TYPE_CHECKING:
     from kubescene.clock.batches import Integers, Words
 
-GAMMA = 0x9E3779B97F4A7C15
 _MASK = (1 << 64) - 1
 _NAME_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 NAME_SUFFIX_LENGTH = 5

@@ -8,7 +8,9 @@ a scenario is played is not known here: that is `kubescene.runs`.
 >>> matrix("scenario.yaml", ["a.yaml", "b.yaml"], seeds=10).frame()  # doctest: +SKIP
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from kubescene.late_names import late_names
 
 if TYPE_CHECKING:
     from kubescene.experiments.estimates import Estimate, estimate
@@ -38,15 +40,7 @@ _HOMES = {
     "matrix": "playing",
 }
 
-
-def __getattr__(name: str) -> Any:
-    # Loaded on first use, as in `kubescene.results`.
-    if name not in _HOMES:
-        raise AttributeError(f"module 'kubescene.experiments' has no attribute {name!r}")
-    from importlib import import_module
-
-    found = globals()[name] = getattr(import_module(f"kubescene.experiments.{_HOMES[name]}"), name)
-    return found
+__getattr__ = late_names(__name__, _HOMES)
 
 
 def __dir__() -> list[str]:

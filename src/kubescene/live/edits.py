@@ -1,7 +1,7 @@
 """Admission of edits: what is wrong with one is said to whoever makes it."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
 
 from kubescene.api.kinds import SCENARIO
 from kubescene.api.scheme import GroupResource
@@ -9,6 +9,7 @@ from kubescene.api.validation import raise_if_invalid
 from kubescene.api.validation.field_errors import ErrorList
 from kubescene.api.validation.field_paths import SPEC
 from kubescene.errors import ScenarioError
+from kubescene.live.runs import LiveRun
 from kubescene.registry.admission.chain import AdmissionRequest
 from kubescene.runs.examination import expectation_faults
 from kubescene.scenario.edits import UNDER_WAY, complaints_about, passed, spec_of
@@ -19,8 +20,8 @@ from kubescene.scenario.spec import parse_spec
 from kubescene.scenario.validation.faults import misfits
 from kubescene.types import JsonObject
 
-if TYPE_CHECKING:
-    from kubescene.live.scenarios import LiveScenarios
+Playing: TypeAlias = Callable[[str], LiveRun | None]
+"""The run of a scenario that is under way, by its uid."""
 
 
 class ScenarioEdits:
@@ -30,8 +31,8 @@ class ScenarioEdits:
     reads: Sequence[GroupResource] = ()
     is_quiet = True
 
-    def __init__(self, live: "LiveScenarios | None") -> None:
-        self._live = live
+    def __init__(self, playing: Playing | None) -> None:
+        self._playing = playing
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "ScenarioEdits":
         """In a copy of the world nobody plays what is created there."""
@@ -46,10 +47,10 @@ class ScenarioEdits:
             return
         if request.verb in ("create", "update"):
             self._check_expectations(request)
-        if request.verb == "update" and request.old is not None and self._live is not None:
+        if request.verb == "update" and request.old is not None and self._playing is not None:
             old, new = spec_of(request.old), spec_of(request.obj)
             if old != new:
-                self._check(request, self._live, old, new)
+                self._check(request, self._playing, old, new)
 
     def _check_expectations(self, request: AdmissionRequest) -> None:
         """Refuse expressions that could not be looked at in the end, unless they were there."""
@@ -66,11 +67,11 @@ class ScenarioEdits:
         raise_if_invalid(errors, request.resource_type, request.name)
 
     def _check(
-        self, request: AdmissionRequest, live: "LiveScenarios", old: JsonObject, new: JsonObject
+        self, request: AdmissionRequest, playing: Playing, old: JsonObject, new: JsonObject
     ) -> None:
         errors = ErrorList()
         phase = phase_of(request.old)
-        run = live.playing(str((request.old or {})["metadata"].get("uid", "")))
+        run = playing(str((request.old or {})["metadata"].get("uid", "")))
         if phase.is_final:
             errors.forbidden(SPEC, f"the scenario is {phase}: create another one to play more")
         elif run is not None and phase in UNDER_WAY:

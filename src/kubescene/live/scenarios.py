@@ -85,7 +85,7 @@ class LiveScenarios:
         if registry.custom.of(SCENARIO) is None and SCENARIO in cluster.scheme:
             cluster.scheme.unregister(SCENARIO)
         cluster.store.subscribe(self._heard, (SCENARIOS,), goes_with_fork=False)
-        registry.admission.add(ScenarioEdits(self))
+        registry.admission.add(ScenarioEdits(self.playing))
         self.define()
         self.look()
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kubescene.clock import MILLISECOND, Clock
-from kubescene.outside.programs import Program
+from kubescene.outside.programs import OutsideProgram
 from kubescene.outside.round_trips import RoundTrip
 
 ONE_WORKER = 150 * MILLISECOND
@@ -34,7 +34,7 @@ SOCKET = "socket:["
 class Idleness:
     """Judges one program. ``linger`` is for what it does later by a timer of its own."""
 
-    def __init__(self, program: Program, clock: Clock, quiet: int, linger: int = 0) -> None:
+    def __init__(self, program: OutsideProgram, clock: Clock, quiet: int, linger: int = 0) -> None:
         self._program = program
         self._clock = clock
         self._quiet = quiet

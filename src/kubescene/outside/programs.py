@@ -49,7 +49,7 @@ class Held:
     is_let_in: bool = False
 
 
-class Program:
+class OutsideProgram:
     """One program outside, by the name under which it speaks."""
 
     def __init__(self, name: str, clock: Clock) -> None:

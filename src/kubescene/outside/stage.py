@@ -21,7 +21,7 @@ from kubescene.errors import ScenarioError
 from kubescene.outside.attempts import OutsideAttempts
 from kubescene.outside.feeds import WatchFeed
 from kubescene.outside.idleness import Idleness
-from kubescene.outside.programs import GateReply, Held, Program
+from kubescene.outside.programs import GateReply, Held, OutsideProgram
 from kubescene.outside.requests import PODS
 from kubescene.outside.round_trips import Errand, at_once
 from kubescene.outside.turns.bag import BagTurn
@@ -82,7 +82,7 @@ class WorldOfTurns:
 class Followed:
     """What a program watches, for whoever asks whether anything there has changed."""
 
-    program: Program
+    program: OutsideProgram
     store: Store
     news: "News"
 
@@ -95,7 +95,7 @@ class Followed:
 class News:
     """What has changed, for a program that only lists: it hears of nothing by itself."""
 
-    def __init__(self, program: Program, slot: Slot) -> None:
+    def __init__(self, program: OutsideProgram, slot: Slot) -> None:
         self.revision = 0
         """Of the newest change of anything but bookkeeping."""
         self._program = program
@@ -113,7 +113,7 @@ class News:
 class Called:
     """A program in the scenario that is played."""
 
-    program: Program
+    program: OutsideProgram
     declared: OutsideController
     turn: Turn
     arrival: Idleness
@@ -126,11 +126,11 @@ class OutsideStage:
     def __init__(self, cluster: RunWorld, clock: Clock | None = None) -> None:
         self._cluster = cluster
         self._clock = clock or WallClock()
-        self._programs: dict[str, Program] = {}
+        self._programs: dict[str, OutsideProgram] = {}
         self._called: dict[str, Called] = {}
-        self.called: Mapping[str, Program] = {}
+        self.called: Mapping[str, OutsideProgram] = {}
         """Programs whose requests go by turns. Any thread may look."""
-        self._strangers: dict[str, Program] = {}
+        self._strangers: dict[str, OutsideProgram] = {}
         self._attempts: OutsideAttempts | None = None
         self._news: list[Subscription] = []
         self._vouched: set[str] = set()
@@ -147,8 +147,8 @@ class OutsideStage:
 
     # -- the server ----------------------------------------------------------------------------
 
-    def program(self, name: str) -> Program:
-        return self._programs.setdefault(name, Program(name, self._clock))
+    def program(self, name: str) -> OutsideProgram:
+        return self._programs.setdefault(name, OutsideProgram(name, self._clock))
 
     def open_feed(
         self, name: str, resource: GroupResource, mark: Callable[[], None], product: str = ""
@@ -160,7 +160,7 @@ class OutsideStage:
         program.close_feed(feed)
         self.forget(program)
 
-    def forget(self, program: Program) -> None:
+    def forget(self, program: OutsideProgram) -> None:
         """Forget a program of which nothing is left; that one parks is worth remembering."""
         used = program.feeds or program.is_waiting or program.last_words
         if used or program.pid is not None or program.name in self._called:
@@ -169,7 +169,7 @@ class OutsideStage:
         if known is program and (not program.has_parked or len(self._programs) > MOST_KNOWN):
             del self._programs[program.name]
 
-    def park(self, program: Program, held: Held) -> None:
+    def park(self, program: OutsideProgram, held: Held) -> None:
         """A program says that its loop is over; where no scenario runs, it may go on at once.
 
         One that is called waits for its turn, before the first step as well, unless it only says

@@ -6,8 +6,6 @@ for it. Their writes are made in the names of those controllers, so they are in 
 and they never move a step.
 """
 
-from typing import TYPE_CHECKING
-
 from kubescene.actors import Actor, Component
 from kubescene.api.options import DeleteOptions
 from kubescene.api.patching.patches import PatchType
@@ -20,11 +18,9 @@ from kubescene.registry.admission.plugins.service_account import (
     DEFAULT_ACCOUNT,
     SERVICE_ACCOUNTS,
 )
+from kubescene.registry.base import RegistryBase
 from kubescene.registry.custom_resources import DEFINITIONS
 from kubescene.registry.definition_status import CLEANUP_FINALIZER
-
-if TYPE_CHECKING:
-    from kubescene.registry.interface import Registry
 
 ACCOUNTS_CONTROLLER = Actor("service-account-controller", Component.CONTROLLER, inside=True)
 DEFINITIONS_CONTROLLER = Actor(
@@ -35,7 +31,7 @@ DEFINITIONS_CONTROLLER = Actor(
 class Consequences:
     """Called by the registry after a write was made and told."""
 
-    def __init__(self, registry: "Registry") -> None:
+    def __init__(self, registry: RegistryBase) -> None:
         self._registry = registry
 
     def created(self, record: Record) -> None:

@@ -26,8 +26,9 @@ from kubescene.clock import format_time
 from kubescene.errors import BadRequestError
 from kubescene.registry import decoding, deletion, strategies
 from kubescene.registry import definition_status as definitions
+from kubescene.registry.base import BINDING
 from kubescene.registry.custom_resources import DEFINITIONS
-from kubescene.registry.interface import BINDING, Registry
+from kubescene.registry.interface import Registry
 from kubescene.registry.metadata import check_unused, free_name, new_metadata, updated_metadata
 from kubescene.registry.objects import with_part
 from kubescene.registry.ownership import Application, Ownership, check_target

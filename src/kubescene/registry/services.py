@@ -33,7 +33,7 @@ _STATIC_PORTS = 86
 _OPEN_TYPES = ("NodePort", "LoadBalancer")
 
 
-class Pool:
+class NumberPool:
     """Numbers of which each is used by nobody or somebody; hands out the lowest free one."""
 
     def __init__(self, first: int, last: int, start: int) -> None:
@@ -69,8 +69,8 @@ class ServiceAddresses:
     """Completes Services with what the server allocates."""
 
     def __init__(self, store: Store) -> None:
-        self._addresses = Pool(1, _LAST, 1 + _STATIC_ADDRESSES)
-        self._ports = Pool(PORTS.start, PORTS.stop - 1, PORTS.start + _STATIC_PORTS)
+        self._addresses = NumberPool(1, _LAST, 1 + _STATIC_ADDRESSES)
+        self._ports = NumberPool(PORTS.start, PORTS.stop - 1, PORTS.start + _STATIC_PORTS)
         self._addresses.take(int(ipaddress.IPv4Address(API_SERVER_ADDRESS)) - _BASE)
         for record in store.list(SERVICES):
             self._take(store.decoded(record))
@@ -200,7 +200,7 @@ class ServiceAddresses:
         for pool, number in self._holdings(service):
             pool.release(number)
 
-    def _holdings(self, service: JsonObject) -> Iterator[tuple[Pool, int]]:
+    def _holdings(self, service: JsonObject) -> Iterator[tuple[NumberPool, int]]:
         number = address_number(service["spec"].get("clusterIP", ""))
         if number is not None:
             yield self._addresses, number

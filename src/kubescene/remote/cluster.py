@@ -23,10 +23,9 @@ from kubescene.controllers.registrations import ControllerRegistrations
 from kubescene.errors import AlreadyExistsError, ConfigurationError, NotFoundError
 from kubescene.registry.admission.plugins.service_account import DEFAULT_ACCOUNT, SERVICE_ACCOUNTS
 from kubescene.registry.consequences import ACCOUNTS_CONTROLLER
-from kubescene.remote.consequences import is_in_force
 from kubescene.remote.link import Announcement, Link
 from kubescene.remote.mirror import PATIENCE_S, Mirror
-from kubescene.remote.registry import RemoteRegistry
+from kubescene.remote.registry import RemoteRegistry, is_in_force
 from kubescene.remote.wiping import (
     NAMESPACES,
     SYSTEM,

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from kubescene.actors import Role
 from kubescene.clock import SECOND, ScenarioStep, WallClock
-from kubescene.reports.tallies import Amounts, RunTally, time_left
+from kubescene.reports.tallies import RunTally, ScenarioSize, time_left
 from kubescene.reports.words import counted
 from kubescene.timeline import Instrument, ObjectWrite, SchedulingAttempt, StepPhaseChange
 
@@ -108,7 +108,7 @@ class ProgressReporter(Instrument):
 
     in_lane = counts_attempts = True
 
-    def __init__(self, console: Console, amounts: Amounts) -> None:
+    def __init__(self, console: Console, amounts: ScenarioSize) -> None:
         bar = ("bar",) if console.width >= ROOM_FOR_BAR else ()
         self._line = LiveLine(console, SAY_EVERY, *STEP_COLUMNS, *bar)
         self._amounts = amounts

@@ -15,7 +15,7 @@ def time_left(done: int, total: int, spent_s: float) -> float | None:
     return spent_s * (total - done) / done
 
 
-class Amounts(NamedTuple):
+class ScenarioSize(NamedTuple):
     """How much a scenario has to do: major steps, objects that operations write, pods of those."""
 
     steps: int
@@ -26,7 +26,7 @@ class Amounts(NamedTuple):
 class RunTally(NamedTuple):
     """What was done in so many seconds of the machine's time."""
 
-    amounts: Amounts
+    amounts: ScenarioSize
     written: int
     bound: int
     failed: int

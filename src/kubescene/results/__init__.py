@@ -4,8 +4,9 @@
 >>> open_run("out").measures()["allocation_cpu"]  # doctest: +SKIP
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from kubescene.late_names import late_names
 from kubescene.results.summary import (
     ExpectationOutcome,
     NodeUse,
@@ -72,15 +73,8 @@ _HOMES = {
     "compare": "comparison",
 }
 
-
-def __getattr__(name: str) -> Any:
-    # Loaded on first use: a plain run needs none of it.
-    if name not in _HOMES:
-        raise AttributeError(f"module 'kubescene.results' has no attribute {name!r}")
-    from importlib import import_module
-
-    found = globals()[name] = getattr(import_module(f"kubescene.results.{_HOMES[name]}"), name)
-    return found
+# Loaded on first use: a plain run needs none of it.
+__getattr__ = late_names(__name__, _HOMES)
 
 
 def __dir__() -> list[str]:

@@ -34,8 +34,8 @@ from kubescene.timeline import (
     PodUnscheduled,
     ScenarioEnded,
 )
-from kubescene.timeline.facts import Envelope, is_built_in
-from kubescene.timeline.lines import DAMAGED, LineReader, kind_named, line_decoder, line_type
+from kubescene.timeline.facts import DAMAGED, Envelope, LineReader, is_built_in, kind_named
+from kubescene.timeline.lines import line_decoder, line_type
 
 BINDING = "binding"
 POD, NODE = ("", "Pod"), ("", "Node")

@@ -42,7 +42,7 @@ UNTOLD = (
 SHOWN = 5
 
 
-class EventSource(RunSource):
+class ScenarioResultSource(RunSource):
     """``status.scenarioResult.timeline`` of a Scenario."""
 
     def __init__(self, scenario: Mapping[str, Any]) -> None:

@@ -10,13 +10,14 @@ from kubescene.clock import SECOND, ScenarioStep
 from kubescene.errors import ConfigurationError
 from kubescene.instruments.attempts import ExtenderRecord, PreemptionRecord, WaitRecord
 from kubescene.results.explanations import ExplainedLine, ExplanationFile, Explanations
-from kubescene.results.mapping import Mapped, line_at, line_number, mapped, occurrences
+from kubescene.results.mapped_files import Mapped, line_at, line_number, mapped, occurrences
 from kubescene.results.output import EXPLANATIONS_FILE, INDEX_FILE, TIMELINE_FILE
 from kubescene.results.pod_index import TIMELINE, PodIndex, index_of
 from kubescene.timeline import PodAttempt, PodScheduled, PodUnscheduled, TimelineLog
 from kubescene.timeline.compacting import Index, unfolded, written_out
+from kubescene.timeline.facts import DAMAGED
 from kubescene.timeline.files import read_header
-from kubescene.timeline.lines import DAMAGED, line_decoder
+from kubescene.timeline.lines import line_decoder
 from kubescene.timeline.pod_facts import read_result
 
 _ATTEMPT = line_decoder(PodScheduled, PodUnscheduled)

@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 import orjson
 
 from kubescene.errors import ConfigurationError
-from kubescene.results.mapping import Mapped, line_at, line_number, mapped, occurrences
+from kubescene.results.mapped_files import Mapped, line_at, line_number, mapped, occurrences
 from kubescene.results.pod_index import EXPLANATIONS, PodIndex
 from kubescene.timeline.explanations import FIRST_LINES, READ_VERSIONS, SCHEMA, Line
 

@@ -17,7 +17,7 @@ from zlib import crc32
 
 import msgspec
 
-from kubescene.results.mapping import Mapped, mapped
+from kubescene.results.mapped_files import Mapped, mapped
 
 SCHEMA = "kubescene.dev/pod-index"
 VERSION = 1

@@ -192,9 +192,9 @@ def open_run(where: object) -> RunSource:
 
         return open_path(where)
     if isinstance(where, Mapping):
-        from kubescene.results.event_sources import EventSource
+        from kubescene.results.event_sources import ScenarioResultSource
 
-        return EventSource(where)
+        return ScenarioResultSource(where)
     if isinstance(where, TimelineLog):
         return LogSource(where)
     if isinstance(where, RecordedCluster):

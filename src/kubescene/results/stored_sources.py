@@ -28,8 +28,8 @@ from kubescene.results.output import (
 )
 from kubescene.results.sources import RunSource
 from kubescene.timeline import CustomFact, Fact, PodAttempt
+from kubescene.timeline.facts import DAMAGED as DAMAGED_LINE
 from kubescene.timeline.files import StreamReader, read_header
-from kubescene.timeline.lines import DAMAGED as DAMAGED_LINE
 from kubescene.types import JsonObject
 
 AT_ONCE = 1 << 20
@@ -177,10 +177,10 @@ def _items(text: bytes) -> Iterator[bytes]:
 
 def read_scenario(path: Path) -> RunSource:
     """A Scenario in a file, such as a ``result.yaml`` with its whole status."""
-    from kubescene.results.event_sources import EventSource
+    from kubescene.results.event_sources import ScenarioResultSource
     from kubescene.scenario.reading.files import load_scenario
 
-    source = EventSource(load_scenario(path))
+    source = ScenarioResultSource(load_scenario(path))
     source.place = str(path)
     return source
 

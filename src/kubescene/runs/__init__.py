@@ -13,7 +13,9 @@ Whoever plays a scenario stages it here: the library and the command line by `lo
 `kubescene.live`, one that plays at a real API server by `kubescene.remote`.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from kubescene.late_names import late_names
 
 if TYPE_CHECKING:
     from kubescene.runs.local import Run, RunResult, play, run
@@ -29,15 +31,7 @@ _HOMES = {
     "run": "local",
 }
 
-
-def __getattr__(name: str) -> Any:
-    # Loaded on first use, as in `kubescene.results`.
-    if name not in _HOMES:
-        raise AttributeError(f"module 'kubescene.runs' has no attribute {name!r}")
-    from importlib import import_module
-
-    found = globals()[name] = getattr(import_module(f"kubescene.runs.{_HOMES[name]}"), name)
-    return found
+__getattr__ = late_names(__name__, _HOMES)
 
 
 def __dir__() -> list[str]:

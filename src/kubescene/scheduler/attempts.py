@@ -28,7 +28,7 @@ from kubescene.scheduler.cycle.decisions import Decided, Decision
 from kubescene.scheduler.extenders.extenders import Extenders
 from kubescene.scheduler.framework.guarded_calls import PluginErrors
 from kubescene.scheduler.framework.status import Status
-from kubescene.scheduler.preemption.evictions import Evictions
+from kubescene.scheduler.preemption.evictions import VictimEvictions
 from kubescene.scheduler.queue.cluster_events import POD_DELETED
 from kubescene.scheduler.queue.flush_timer import FlushTimer
 from kubescene.scheduler.queue.scheduling_queue import SchedulingQueue
@@ -62,7 +62,7 @@ class Attempts:
         nominations: Nominations,
         waiting_pods: WaitingRoom,
         waiting_bindings: WaitingBindings,
-        evictions: Evictions,
+        evictions: VictimEvictions,
         extenders: Extenders,
         timers: Timers,
         recorder: Recorder,

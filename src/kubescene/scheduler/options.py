@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kubescene.errors import ConfigurationError
-from kubescene.scheduler.extenders.extenders import Extender, ExtenderCaller
+from kubescene.scheduler.extenders.extenders import BackgroundCaller, Extender, ExtenderCaller
 from kubescene.scheduler.framework.explain import Explain
 from kubescene.scheduler.framework.feature_gates import DEFAULT_GATES, FeatureGates
 from kubescene.scheduler.framework.guarded_calls import PluginErrors
@@ -63,18 +63,17 @@ class SchedulerOptions:
 
     def in_background(self) -> "SchedulerOptions":
         """The same for a world in which others wait for the same thread as an extender's answer."""
-        from kubescene.scheduler.extenders.background import in_background  # threads: if served
-
-        return self._with_caller(in_background(self.extender_caller))
+        caller = self.extender_caller
+        if isinstance(caller, BackgroundCaller):
+            return self
+        return replace(self, extender_caller=BackgroundCaller(caller or http_caller()))
 
     def at_once(self) -> "SchedulerOptions":
         """The same for a run that goes on when an extender has answered, and not before."""
-        from kubescene.scheduler.extenders.background import at_once  # threads: if served
-
-        return self._with_caller(at_once(self.extender_caller))
-
-    def _with_caller(self, caller: ExtenderCaller | None) -> "SchedulerOptions":
-        return self if caller is self.extender_caller else replace(self, extender_caller=caller)
+        caller = self.extender_caller
+        if not isinstance(caller, BackgroundCaller):
+            return self
+        return replace(self, extender_caller=caller.caller)
 
     def registry(self) -> PluginRegistry:
         """The built-in plugins and the additional ones."""
@@ -82,3 +81,10 @@ class SchedulerOptions:
         for name, factory in self.plugins.items():
             registry.register(name, factory)
         return registry
+
+
+def http_caller() -> ExtenderCaller:
+    # HTTP is imported only where there are extenders.
+    from kubescene.scheduler.extenders.http import HttpExtenderCaller
+
+    return HttpExtenderCaller()

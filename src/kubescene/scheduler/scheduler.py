@@ -26,11 +26,10 @@ from kubescene.scheduler.groups.attempts import GroupAttempts
 from kubescene.scheduler.groups.trials import GroupTrial
 from kubescene.scheduler.like_pods import LikePods
 from kubescene.scheduler.options import SchedulerOptions
-from kubescene.scheduler.preemption.evictions import Evictions
+from kubescene.scheduler.preemption.evictions import VictimEvictions
 from kubescene.scheduler.queue.cluster_events import Hints
 from kubescene.scheduler.queue.flush_timer import FlushTimer
-from kubescene.scheduler.queue.pre_enqueue import PreEnqueueChecks
-from kubescene.scheduler.queue.scheduling_queue import SchedulingQueue
+from kubescene.scheduler.queue.scheduling_queue import PreEnqueueChecks, SchedulingQueue
 from kubescene.scheduler.queue.waiting_places import QueuedPod
 from kubescene.scheduler.scheduler_handle import SchedulerHandle
 from kubescene.scheduler.state.nodes import NodeTable
@@ -39,12 +38,12 @@ from kubescene.scheduler.state.placed_pods import PlacedPods
 from kubescene.scheduler.state.pod_groups import PodGroups
 from kubescene.scheduler.telling.attempt_reports import AttemptReports
 from kubescene.scheduler.telling.statuses import StatusWriter
-from kubescene.scheduler.watcher import Watcher
+from kubescene.scheduler.watcher import ClusterWatcher
 
 NAME = "kube-scheduler"
 
 
-class Parts(NamedTuple):
+class PartMakers(NamedTuple):
     """What makes the parts of a scheduler, for those who want to watch over one of them."""
 
     reports: Callable[..., AttemptReports] = AttemptReports
@@ -52,7 +51,7 @@ class Parts(NamedTuple):
     groups: Callable[..., GroupAttempts] = GroupAttempts
 
 
-PARTS = Parts()
+PARTS = PartMakers()
 
 
 class Scheduler:
@@ -61,9 +60,8 @@ class Scheduler:
     name = NAME
 
     def __init__(
-        self, context: ControllerContext, options: SchedulerOptions, parts: Parts = PARTS
+        self, context: ControllerContext, options: SchedulerOptions, parts: PartMakers = PARTS
     ) -> None:
-        client, gates, annotates = context.client, options.feature_gates, options.annotations
         self.nodes = NodeTable()
         self.nominations = Nominations()
         self.start_index = StartIndex()
@@ -71,17 +69,9 @@ class Scheduler:
         self.waiting_bindings = WaitingBindings()
         self.pod_groups = PodGroups([each.scheduler_name for each in options.profiles])
         self.placed = PlacedPods(self.nodes, self.pod_groups)
-        self.informers = Informers(client)
+        self.informers = Informers(context.client)
         self.extenders = Extenders(options.extenders, options.extender_caller, context.wake)
-        evictions = Evictions(
-            client,
-            context.clock,
-            context.recorder,
-            context.instruments,
-            nodes=self.nodes,
-            nominations=self.nominations,
-            waiting_pods=self.waiting_pods,
-        )
+        evictions = self._make_evictions(context)
         self.handles: dict[str, SchedulerHandle] = {}
         self.cycles: dict[str, Cycle] = {}
         for profile in options.profiles:
@@ -89,13 +79,13 @@ class Scheduler:
         self.queue = self._make_queue(options, context)
         self._flush_timer = FlushTimer(self.queue, context.timers, self.name)
         reports = parts.reports(
-            client,
+            context.client,
             context.instruments,
             options.explain or Explain.AUTO,
             self.nodes,
-            annotates=annotates,
+            annotates=options.annotations,
         )
-        statuses = StatusWriter(client, context.clock, annotates=annotates)
+        statuses = StatusWriter(context.client, context.clock, annotates=options.annotations)
         self.attempts = parts.attempts(
             self.cycles,
             self.queue,
@@ -125,35 +115,17 @@ class Scheduler:
             reports=reports,
             plugin_errors=options.plugin_errors,
         )
-        self.watcher = Watcher(
-            self.placed,
-            self.nominations,
-            self.queue,
-            self.waiting_bindings,
-            clock=context.clock,
-            profiles=self.cycles,
-            annotates=annotates,
-            is_ganging=gates.gang_scheduling,
-            rereads=not options.shortcuts.pod_readings,
-        )
-        self._has_groups = gates.generic_workload
-        self.informers.listen(self.watcher.notify)
-        client.watch(NODE, self.watcher.node_changed)
-        if self._has_groups:
-            self.informers.lister(POD_GROUP)
-            client.watch(POD, self.pod_groups.changed, quiet=True)
-        self.like_pods = LikePods(
-            client.watch(POD, self.watcher.pod_changed),
-            self.attempts,
-            self.cycles,
-            self.queue,
-            placed=self.placed,
+        self._watch(options, context, reports)
+
+    def _make_evictions(self, context: ControllerContext) -> VictimEvictions:
+        return VictimEvictions(
+            context.client,
+            context.clock,
+            context.recorder,
+            context.instruments,
+            nodes=self.nodes,
             nominations=self.nominations,
-            classes=self.watcher.classes,
-            recorder=context.recorder,
-            reports=reports,
-            actor=client.actor,
-            annotates=annotates,
+            waiting_pods=self.waiting_pods,
         )
 
     def _add_profile(
@@ -161,7 +133,7 @@ class Scheduler:
         profile: Profile,
         options: SchedulerOptions,
         context: ControllerContext,
-        evictions: Evictions,
+        evictions: VictimEvictions,
     ) -> None:
         name = profile.scheduler_name
         if name in self.cycles:
@@ -215,6 +187,42 @@ class Scheduler:
             for resource in each.resources():
                 self.informers.follow(resource)
         return queue
+
+    def _watch(
+        self, options: SchedulerOptions, context: ControllerContext, reports: AttemptReports
+    ) -> None:
+        """Follow the world; the parts that live by what is seen of pods."""
+        client, gates = context.client, options.feature_gates
+        self.watcher = ClusterWatcher(
+            self.placed,
+            self.nominations,
+            self.queue,
+            self.waiting_bindings,
+            clock=context.clock,
+            profiles=self.cycles,
+            annotates=options.annotations,
+            is_ganging=gates.gang_scheduling,
+            rereads=not options.shortcuts.pod_readings,
+        )
+        self._has_groups = gates.generic_workload
+        self.informers.listen(self.watcher.notify)
+        client.watch(NODE, self.watcher.node_changed)
+        if self._has_groups:
+            self.informers.lister(POD_GROUP)
+            client.watch(POD, self.pod_groups.changed, quiet=True)
+        self.like_pods = LikePods(
+            client.watch(POD, self.watcher.pod_changed),
+            self.attempts,
+            self.cycles,
+            self.queue,
+            placed=self.placed,
+            nominations=self.nominations,
+            classes=self.watcher.classes,
+            recorder=context.recorder,
+            reports=reports,
+            actor=client.actor,
+            annotates=options.annotations,
+        )
 
     def cycle_of(self, scheduler_name: str) -> Cycle:
         """The cycle of one profile, for those who want a decision without its effects."""

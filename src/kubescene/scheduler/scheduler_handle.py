@@ -19,7 +19,7 @@ from kubescene.scheduler.framework.cycle_state import CycleState
 from kubescene.scheduler.framework.feature_gates import DEFAULT_GATES, FeatureGates
 from kubescene.scheduler.framework.informers import Informer, Informers
 from kubescene.scheduler.framework.interfaces import Handle
-from kubescene.scheduler.preemption.evictions import Evictions
+from kubescene.scheduler.preemption.evictions import VictimEvictions
 from kubescene.scheduler.queue.scheduling_queue import SchedulingQueue
 from kubescene.scheduler.state.nodes import NodeTable
 from kubescene.scheduler.state.nominations import Nominations
@@ -46,7 +46,7 @@ class SchedulerHandle:
         events: Recorder,
         tell: Callable[[Struct], None] | None = None,
         extenders: Extenders = NO_EXTENDERS,
-        evictions: Evictions | None = None,
+        evictions: VictimEvictions | None = None,
         pod_groups: PodGroups | None = None,
         feature_gates: FeatureGates = DEFAULT_GATES,
     ) -> None:

@@ -38,7 +38,7 @@ _UPDATED = [POD_UPDATED]
 _ENDED = frozenset({"Succeeded", "Failed"})  # S-6: as good as deleted
 
 
-class Watcher:
+class ClusterWatcher:
     """Follows the world for one scheduler, and says what happened to those who wait."""
 
     def __init__(

@@ -4,12 +4,15 @@ A fact has an envelope (id, step, time, who did it in which role) and what its k
 and readers use the same struct. A package of ours adds a kind by subclassing; nothing lists them
 all. Controllers and plugins of users tell structs of their own, which become a `CustomFact`.
 
+A log is written and read line by line: `LineWriter` and `LineReader` know what stood in the lines
+before, so that a fact may refer to it (`lines`).
+
 Facts are immutable, and what they refer to is too: a fork of a world shares those of its past.
 Two facts are equal if they are the same one; to compare logs, compare their lines.
 """
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
 
 import msgspec
 
@@ -17,17 +20,16 @@ from kubescene.actors import Role
 from kubescene.api.options import OperationOrigin
 from kubescene.clock import ScenarioStep
 
-if TYPE_CHECKING:
-    from kubescene.timeline.lines import LineReader, LineWriter
-
 GENERATED_ID = "@"
 """How the ids of facts begin that no operation asked for; operations may not use it."""
 
 T = TypeVar("T")
+DAMAGED = (msgspec.DecodeError, UnicodeDecodeError)
+"""What a line with a wrong byte in it raises."""
 _KINDS: dict[str, type["Fact"]] = {}
 
 
-class ObjectKey(NamedTuple):
+class FactObject(NamedTuple):
     """The object that a fact is about."""
 
     api_version: str
@@ -69,7 +71,7 @@ class Fact(
         """Whether an operation asked for it, not a controller."""
         return not self.id.startswith(GENERATED_ID)
 
-    def objects(self) -> Iterable[ObjectKey]:
+    def objects(self) -> Iterable[FactObject]:
         """The objects that it is about, for those who look for one."""
         return ()
 
@@ -174,7 +176,7 @@ class CustomFact(Fact, frozen=True, kw_only=True):
         """The author's struct; `msgspec.ValidationError` if it does not fit."""
         return msgspec.convert(self.fields, kind, strict=False)
 
-    def objects(self) -> Iterable[ObjectKey]:
+    def objects(self) -> Iterable[FactObject]:
         """The object in its member ``about``, if that is an `About`."""
         try:
             about = msgspec.json.decode(self.line, type=_WithAbout).about
@@ -182,7 +184,7 @@ class CustomFact(Fact, frozen=True, kw_only=True):
             return ()  # the author means something else by the word
         if about is None:
             return ()
-        return (ObjectKey(about.api_version, about.kind, about.namespace, about.name, about.uid),)
+        return (FactObject(about.api_version, about.kind, about.namespace, about.name, about.uid),)
 
     def to_line(self, writer: "LineWriter") -> bytes:
         del writer
@@ -246,3 +248,64 @@ def is_built_in(name: str) -> bool:
 
 def operation_of(origin: OperationOrigin) -> msgspec.Raw:
     return msgspec.Raw(origin.rendered)
+
+
+class LineWriter:
+    """Encodes facts in order and remembers which line holds what."""
+
+    def __init__(self, position: int = 0) -> None:
+        """From a fact on: what lines before it hold is written anew."""
+        self.position = position
+        self._places: dict[str, tuple[Any, int]] = {}
+
+    def line(self, fact: Fact) -> bytes:
+        data = fact.to_line(self)
+        self.position += 1
+        return data
+
+    def note(self, slot: str, value: Any) -> None:
+        """The line being written is now the newest that holds something under this name."""
+        self._places[slot] = (value, self.position)
+
+    def forget(self, slot: str) -> None:
+        self._places.pop(slot, None)
+
+    def place_of(self, slot: str, value: Any) -> int | None:
+        """Where this very value stands, if the newest line with such a value has it."""
+        held, position = self._places.get(slot, (None, 0))
+        return position if held is value else None
+
+
+class _Kind(msgspec.Struct, frozen=True):
+    fact: str
+
+
+_KIND = msgspec.json.Decoder(_Kind)
+
+
+def kind_named(line: bytes) -> str:
+    """Of which kind the fact of a line is."""
+    return _KIND.decode(line).fact
+
+
+F = TypeVar("F", bound=Fact)
+
+
+class LineReader:
+    """Decodes lines in order. ``facts`` are those of the lines before."""
+
+    def __init__(self, facts: list[Fact]) -> None:
+        self._facts = facts
+
+    def read(self, line: bytes) -> Fact:
+        """The fact of the next line; raises `msgspec.DecodeError` if it is damaged."""
+        return kind_of(kind_named(line)).from_line(line, self)
+
+    def fact(self, position: int, kind: type[F]) -> F:
+        """An earlier fact that a line refers to."""
+        found = self._facts[position] if 0 <= position < len(self._facts) else None
+        if not isinstance(found, kind):
+            raise msgspec.ValidationError(
+                f"it refers to fact {position}, which is not a {kind.__name__} before it"
+            )
+        return found

@@ -14,8 +14,7 @@ from typing import Any, BinaryIO, TypeVar
 import msgspec
 
 from kubescene.errors import ConfigurationError
-from kubescene.timeline.facts import Fact
-from kubescene.timeline.lines import DAMAGED, LineReader, LineWriter
+from kubescene.timeline.facts import DAMAGED, Fact, LineReader, LineWriter
 from kubescene.timeline.log import TimelineLog
 from kubescene.timeline.object_facts import ObjectFact, ObjectStored
 from kubescene.timeline.pod_facts import PodAttempt, PodFact

@@ -13,78 +13,17 @@ stays text in it. Whoever needs no more than that (results) makes no facts.
 from functools import cache, reduce
 from operator import or_
 from types import UnionType
-from typing import Any, ClassVar, NamedTuple, Self, TypeVar, get_args
+from typing import Any, ClassVar, NamedTuple, Self, get_args
 
 import msgspec
 
 from kubescene.actors import Role
 from kubescene.clock import ScenarioStep
 from kubescene.struct_types import build
-from kubescene.timeline.facts import ENVELOPE, GENERATED_ID, Fact, kind_of
+from kubescene.timeline.facts import ENVELOPE, GENERATED_ID, Fact, LineReader, LineWriter
 
-DAMAGED = (msgspec.DecodeError, UnicodeDecodeError)
-"""What a line with a wrong byte in it raises."""
 NOTHING = msgspec.Raw()
-F = TypeVar("F", bound=Fact)
 _ENCODE = msgspec.json.Encoder().encode
-
-
-class LineWriter:
-    """Encodes facts in order and remembers which line holds what."""
-
-    def __init__(self, position: int = 0) -> None:
-        """From a fact on: what lines before it hold is written anew."""
-        self.position = position
-        self._places: dict[str, tuple[Any, int]] = {}
-
-    def line(self, fact: Fact) -> bytes:
-        data = fact.to_line(self)
-        self.position += 1
-        return data
-
-    def note(self, slot: str, value: Any) -> None:
-        """The line being written is now the newest that holds something under this name."""
-        self._places[slot] = (value, self.position)
-
-    def forget(self, slot: str) -> None:
-        self._places.pop(slot, None)
-
-    def place_of(self, slot: str, value: Any) -> int | None:
-        """Where this very value stands, if the newest line with such a value has it."""
-        held, position = self._places.get(slot, (None, 0))
-        return position if held is value else None
-
-
-class _Kind(msgspec.Struct, frozen=True):
-    fact: str
-
-
-_KIND = msgspec.json.Decoder(_Kind)
-
-
-def kind_named(line: bytes) -> str:
-    """Of which kind the fact of a line is."""
-    return _KIND.decode(line).fact
-
-
-class LineReader:
-    """Decodes lines in order. ``facts`` are those of the lines before."""
-
-    def __init__(self, facts: list[Fact]) -> None:
-        self._facts = facts
-
-    def read(self, line: bytes) -> Fact:
-        """The fact of the next line; raises `msgspec.DecodeError` if it is damaged."""
-        return kind_of(kind_named(line)).from_line(line, self)
-
-    def fact(self, position: int, kind: type[F]) -> F:
-        """An earlier fact that a line refers to."""
-        found = self._facts[position] if 0 <= position < len(self._facts) else None
-        if not isinstance(found, kind):
-            raise msgspec.ValidationError(
-                f"it refers to fact {position}, which is not a {kind.__name__} before it"
-            )
-        return found
 
 
 class Line(msgspec.Struct, frozen=True, gc=False, kw_only=True, rename="camel"):

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias, overload
 
 from kubescene.clock import ScenarioStep
 from kubescene.errors import RecorderError
-from kubescene.timeline.facts import Fact
-from kubescene.timeline.lines import LineReader, LineWriter
+from kubescene.timeline.facts import Fact, LineReader, LineWriter
 
 if TYPE_CHECKING:
     from kubescene.timeline.files import TimelineFile

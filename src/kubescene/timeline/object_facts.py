@@ -16,8 +16,8 @@ from kubescene.api.options import OperationOrigin
 from kubescene.api.patching.patches import diff_merge_patch
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.api.text.encoding import encode
-from kubescene.timeline.facts import ObjectKey
-from kubescene.timeline.lines import NOTHING, Line, LineReader, LineWriter, ReferringFact
+from kubescene.timeline.facts import FactObject, LineReader, LineWriter
+from kubescene.timeline.lines import NOTHING, Line, ReferringFact
 
 OPERATION = "operation"
 OBJECT = "object"
@@ -74,16 +74,16 @@ class ObjectFact(ReferringFact, frozen=True):
     origin: OperationOrigin | None
 
     @property
-    def key(self) -> ObjectKey:
+    def key(self) -> FactObject:
         gvk = self.gvk
-        return ObjectKey(gvk.api_version, gvk.kind, self.namespace, self.name, self.uid)
+        return FactObject(gvk.api_version, gvk.kind, self.namespace, self.name, self.uid)
 
     @property
     def group_kind(self) -> tuple[str, str]:
         """What kind of object it is, in whatever version."""
         return self.gvk[::2]
 
-    def objects(self) -> Iterable[ObjectKey]:
+    def objects(self) -> Iterable[FactObject]:
         return (self.key,)
 
     def target(self) -> dict[str, Any]:

@@ -11,8 +11,8 @@ import msgspec
 from kubescene.api.kinds import POD
 from kubescene.clock import ScenarioStep
 from kubescene.instruments.attempts import PreemptionRecord
-from kubescene.timeline.facts import Fact, ObjectKey
-from kubescene.timeline.lines import NOTHING, Line, LineReader, LineWriter, ReferringFact
+from kubescene.timeline.facts import Fact, FactObject, LineReader, LineWriter
+from kubescene.timeline.lines import NOTHING, Line, ReferringFact
 from kubescene.timeline.object_facts import (
     OBJECT,
     ObjectState,
@@ -44,8 +44,8 @@ class PodFact(ReferringFact, frozen=True):
     bound_at: ScenarioStep | None
     node: str
 
-    def objects(self) -> Iterable[ObjectKey]:
-        return (ObjectKey(POD.api_version, POD.kind, self.namespace, self.name, self.uid),)
+    def objects(self) -> Iterable[FactObject]:
+        return (FactObject(POD.api_version, POD.kind, self.namespace, self.name, self.uid),)
 
     def told(self, name: str, writer: LineWriter) -> dict[str, Any]:
         place = writer.place_of(OBJECT, self.record)
@@ -149,8 +149,8 @@ class PodEnded(Fact, frozen=True, kw_only=True):
     uid: str
     node: str = ""
 
-    def objects(self) -> Iterable[ObjectKey]:
-        return (ObjectKey(POD.api_version, POD.kind, self.namespace, self.name, self.uid),)
+    def objects(self) -> Iterable[FactObject]:
+        return (FactObject(POD.api_version, POD.kind, self.namespace, self.name, self.uid),)
 
 
 def read_result(line: AttemptLine) -> ScheduleResult | None:

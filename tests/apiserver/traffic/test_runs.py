@@ -25,7 +25,7 @@ from kubescene.traffic.runs import simulated
 from kubescene.traffic.skenario import replies
 from kubescene.traffic.skenario.requests import (
     FORM_PLUGINS,
-    RunRequest,
+    SkenarioRequest,
     read_request,
     run_requested,
 )
@@ -292,7 +292,7 @@ def test_8_4_whatever_stands_in_a_field_is_answered(http: Http, part: str) -> No
     """A run, or a message that names the field."""
     patterns = {"uniform_config": "golang_rand_uniform", "": "step"}
     pattern = patterns.get(part, part.removesuffix("_config"))
-    config = getattr(RunRequest(), part) if part else RunRequest()
+    config = getattr(SkenarioRequest(), part) if part else SkenarioRequest()
     for name in config.__struct_fields__:
         for value in NONSENSE:
             body: dict[str, Any] = {"run_for": 20 * SECOND, "traffic_pattern": pattern}

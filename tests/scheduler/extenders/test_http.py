@@ -14,7 +14,7 @@ from kubescene.cluster import Cluster
 from kubescene.errors import SchedulerConfigurationError
 from kubescene.scheduler import SchedulerOptions
 from kubescene.scheduler.configuration import read_configuration
-from kubescene.scheduler.extenders.background import BackgroundCaller
+from kubescene.scheduler.extenders.extenders import BackgroundCaller
 from kubescene.scheduler.extenders.http import HttpExtenderCaller
 from kubescene.testing.builders import make_node, make_pod
 from kubescene.types import JsonObject

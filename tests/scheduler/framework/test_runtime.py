@@ -21,7 +21,6 @@ from kubescene.scheduler import (
     default_registry,
     kube_scheduler,
 )
-from kubescene.scheduler.framework.adapters import AdaptedFilter
 from kubescene.scheduler.framework.cycle_state import CycleState
 from kubescene.scheduler.framework.interfaces import (
     Codes,
@@ -35,6 +34,7 @@ from kubescene.scheduler.framework.interfaces import (
     Scores,
 )
 from kubescene.scheduler.framework.profile import EnabledPlugin
+from kubescene.scheduler.framework.runtime import AdaptedFilter
 from kubescene.scheduler.framework.status import SUCCESS, Code, Status
 from kubescene.scheduler.queue.waiting_places import Place
 from kubescene.scheduler.state.node_info import NodeInfo

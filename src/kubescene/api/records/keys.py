@@ -1,7 +1,7 @@
 """Parts of encoded objects as keys: equal ones mean the same, and little else is known of them.
 
 Pods of one template share spec and status, so what was found out about one of them holds for all.
-Whoever keeps that uses `PodKeys` or `Record.spec_key`, and asks here what a key says.
+Whoever keeps that uses `pod_keys` or `Record.spec_key`, and asks here what a key says.
 """
 
 import re

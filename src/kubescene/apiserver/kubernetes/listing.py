@@ -16,11 +16,10 @@ import orjson
 from kubescene.api.records import Record
 from kubescene.api.scheme import GroupResource
 from kubescene.apiserver.engine_thread import EngineThread
-from kubescene.apiserver.kubernetes.paths import Target
 from kubescene.apiserver.kubernetes.rendering import ListMeta
 from kubescene.apiserver.kubernetes.selection import Selection, select
 from kubescene.apiserver.kubernetes.versions import ReadAt, read_at, too_large
-from kubescene.apiserver.requests import Request
+from kubescene.apiserver.requests import Request, Target
 from kubescene.errors import BadRequestError, ExpiredError
 from kubescene.registry import Registry
 

@@ -6,11 +6,8 @@
 subresources are called decides. A path that fits nothing has no target, and is 404.
 """
 
-from msgspec import Struct
-
-from kubescene.api.scheme import ResourceType, Scheme
-from kubescene.apiserver.access import Attributes
-from kubescene.apiserver.requests import Request
+from kubescene.api.scheme import Scheme
+from kubescene.apiserver.requests import Request, Target
 from kubescene.errors import NotFoundError
 
 VERBS = {
@@ -23,29 +20,6 @@ VERBS = {
 }
 NAMESPACES = "namespaces"
 NAMESPACE_SUBRESOURCES = ("status", "finalize")
-
-
-class Target(Struct, frozen=True):
-    """What a path names. Without ``name`` it is a collection."""
-
-    resource_type: ResourceType
-    namespace: str = ""
-    name: str = ""
-    subresource: str = ""
-    is_watch: bool = False
-
-    @property
-    def attributes(self) -> Attributes:
-        """The same for an `Authorizer`."""
-        kind = self.resource_type.gvk
-        return Attributes(
-            kind.group,
-            kind.version,
-            self.resource_type.plural,
-            self.subresource,
-            self.namespace,
-            self.name,
-        )
 
 
 def verb_of(request: Request, target: Target) -> str:

@@ -7,13 +7,12 @@ from functools import partial
 from kubescene.api.kinds import SCENARIO
 from kubescene.apiserver.access import Authorizer, is_review, review
 from kubescene.apiserver.kubernetes.listing import ListServer
-from kubescene.apiserver.kubernetes.paths import Target
 from kubescene.apiserver.kubernetes.rendering import Renderer, is_large
 from kubescene.apiserver.kubernetes.subresources import Subresources
 from kubescene.apiserver.kubernetes.watches import WatchStreams
 from kubescene.apiserver.kubernetes.writes import Writes
 from kubescene.apiserver.negotiation import ResponseForm, negotiate
-from kubescene.apiserver.requests import Request
+from kubescene.apiserver.requests import Request, Target
 from kubescene.apiserver.responses import Response, json_response
 from kubescene.apiserver.table import ANY, ResourcePattern, Route, method_not_allowed
 from kubescene.errors import ForbiddenError

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from kubescene.api.records import Record
 from kubescene.api.scheme import ResourceType
 from kubescene.api.selectors import FieldSelector, LabelSelector, parse_fields, parse_labels
-from kubescene.apiserver.kubernetes.paths import Target
+from kubescene.apiserver.requests import Target
 from kubescene.errors import BadRequestError
 from kubescene.registry.custom_resources import CustomResources
 

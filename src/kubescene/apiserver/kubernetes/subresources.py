@@ -11,7 +11,6 @@ from kubescene.api.options import DeleteOptions
 from kubescene.api.records import Record
 from kubescene.api.scheme import SCALE, GroupVersionKind, ResourceType
 from kubescene.apiserver.kubernetes.field_validation import check_kind
-from kubescene.apiserver.kubernetes.paths import Target
 from kubescene.apiserver.kubernetes.writes import (
     Writes,
     as_object,
@@ -19,7 +18,7 @@ from kubescene.apiserver.kubernetes.writes import (
     parse_delete_options,
     write_options,
 )
-from kubescene.apiserver.requests import Request
+from kubescene.apiserver.requests import Request, Target
 from kubescene.apiserver.responses import Response, json_response, success_status, text_response
 from kubescene.errors import BadRequestError, Cause, InvalidError, MethodNotAllowedError
 from kubescene.registry.subresources.eviction import ManyBudgetsError

@@ -16,7 +16,6 @@ from kubescene.api.records import Record
 from kubescene.api.scheme import GroupResource, GroupVersionKind, ResourceType
 from kubescene.apiserver.access import DEFAULT_ACTOR
 from kubescene.apiserver.engine_thread import EngineThread
-from kubescene.apiserver.kubernetes.paths import Target
 from kubescene.apiserver.kubernetes.rendering import Renderer, check_include, is_large
 from kubescene.apiserver.kubernetes.selection import Selection, select
 from kubescene.apiserver.kubernetes.versions import (
@@ -28,7 +27,7 @@ from kubescene.apiserver.kubernetes.versions import (
 from kubescene.apiserver.kubernetes.wakeups import Sleeper, Wakeups
 from kubescene.apiserver.kubernetes.watch_events import EventEncoder, SharedFrames, error_frame
 from kubescene.apiserver.negotiation import ResponseForm, ResponseShape
-from kubescene.apiserver.requests import Receive, Request, Send
+from kubescene.apiserver.requests import Receive, Request, Send, Target
 from kubescene.apiserver.turnstile import product_of
 from kubescene.errors import ExpiredError
 from kubescene.outside.feeds import WatchFeed

@@ -16,11 +16,10 @@ from kubescene.api.scheme import GroupResource, ResourceType
 from kubescene.apiserver import bodies
 from kubescene.apiserver.engine_thread import EngineThread
 from kubescene.apiserver.kubernetes.field_validation import FieldValidation, check_kind
-from kubescene.apiserver.kubernetes.paths import Target
 from kubescene.apiserver.kubernetes.rendering import ListMeta, Renderer, is_large
 from kubescene.apiserver.kubernetes.selection import select
 from kubescene.apiserver.negotiation import PLAIN, ResponseForm
-from kubescene.apiserver.requests import DEFAULT_MAX_BODY, MAX_BODY, Request
+from kubescene.apiserver.requests import DEFAULT_MAX_BODY, MAX_BODY, Request, Target
 from kubescene.apiserver.responses import Response, json_response, success_status
 from kubescene.errors import BadRequestError, Cause, InvalidError, NotFoundError
 from kubescene.registry import Registry

@@ -14,7 +14,7 @@ from kubescene.apiserver.kubernetes.wakeups import Sleeper, Wakeups
 from kubescene.apiserver.requests import Receive, Request, Send
 from kubescene.errors import BadRequestError
 from kubescene.timeline import Fact, TimelineLog
-from kubescene.timeline.lines import LineWriter
+from kubescene.timeline.facts import LineWriter
 
 PIECE = 100
 """So many facts are encoded before others have a turn."""

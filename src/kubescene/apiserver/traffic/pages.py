@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from kubescene.apiserver.requests import Request
 from kubescene.apiserver.responses import Response
 from kubescene.apiserver.table import Route
+from kubescene.apiserver.traffic import RUN, RUNS
 from kubescene.runs.catalogue import TRAFFIC_FILE
 
 if TYPE_CHECKING:
     from kubescene.apiserver.traffic.runs import TrafficRuns
     from kubescene.traffic.store import RunStore
 
-RUN, RUNS = "/run", "/runs"
 MOST_REQUESTS = 5_000_000
 """So many simulated requests a run over HTTP may expect, unless the server was told otherwise."""
 MOST_AT_ONCE = 2
@@ -71,7 +71,13 @@ class TrafficPages:
         if self._runs is None:
             from kubescene.apiserver.traffic.runs import TrafficRuns
 
-            self._runs = TrafficRuns(self)
+            self._runs = TrafficRuns(
+                self.store_file,
+                self.autoscalers,
+                self.commands,
+                most_requests=self.most_requests,
+                at_once=self.at_once,
+            )
         return self._runs
 
     @property

@@ -15,10 +15,11 @@ ones, those of installed packages, and those that the server was started with.
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from threading import Event
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
@@ -28,8 +29,8 @@ from kubescene.api.text.reading import ReadingError, read_json
 from kubescene.apiserver.bodies import JSON_TYPES, aside, media_type, unsupported
 from kubescene.apiserver.requests import ClientGoneError, Request, Send
 from kubescene.apiserver.responses import Response, json_response
+from kubescene.apiserver.traffic import RUNS
 from kubescene.apiserver.traffic.autoscalers import OfferedAutoscalers
-from kubescene.apiserver.traffic.pages import RUNS, TrafficPages
 from kubescene.autoscalers.dispatcher import Dispatcher
 from kubescene.errors import (
     BadRequestError,
@@ -48,7 +49,7 @@ from kubescene.traffic.results import Phase
 from kubescene.traffic.runs import builtin_autoscalers, simulated
 from kubescene.traffic.skenario.replies import Piece, reply
 from kubescene.traffic.skenario.requests import (
-    RunRequest,
+    SkenarioRequest,
     in_the_request,
     read_request,
     run_requested,
@@ -76,15 +77,23 @@ PIECE = 1 << 20
 class TrafficRuns:
     """Answers for ``/run`` and ``/runs``. Everything but the simulating is on the event loop."""
 
-    def __init__(self, options: TrafficPages) -> None:
-        self.store = RunStore(options.store_file)
+    def __init__(
+        self,
+        store_file: Path | None,
+        autoscalers: Sequence[str],
+        commands: Sequence[str],
+        *,
+        most_requests: int,
+        at_once: int,
+    ) -> None:
+        self.store = RunStore(store_file)
         try:
-            self._offered = OfferedAutoscalers(options.autoscalers, options.commands)
+            self._offered = OfferedAutoscalers(autoscalers, commands)
         except BaseException:
             self.store.close()
             raise
-        self._most_requests = options.most_requests
-        self._at_once = options.at_once
+        self._most_requests = most_requests
+        self._at_once = at_once
         self._threads = ThreadPoolExecutor(self._at_once, thread_name_prefix="kubescene-traffic")
         self._readers = ThreadPoolExecutor(1, thread_name_prefix="kubescene-runs")
         self._open: set[Job] = set()
@@ -315,7 +324,7 @@ class Job:
     """One run that somebody waits for."""
 
     def __init__(
-        self, run: TrafficRun, asked: RunRequest | None = None, repeats: int | None = None
+        self, run: TrafficRun, asked: SkenarioRequest | None = None, repeats: int | None = None
     ) -> None:
         self.run = run
         self.asked = asked
@@ -326,7 +335,7 @@ class Job:
         """What is written down once it is answered: a single one, or nothing."""
 
 
-def read_body(body: bytes) -> RunRequest:
+def read_body(body: bytes) -> SkenarioRequest:
     try:
         document = read_json(body)
     except ReadingError as error:
@@ -339,14 +348,14 @@ def read_body(body: bytes) -> RunRequest:
         raise refused(error) from error
 
 
-def traffic_run(asked: RunRequest) -> TrafficRun:
+def traffic_run(asked: SkenarioRequest) -> TrafficRun:
     try:
         return run_requested(asked)
     except TrafficError as error:
         raise refused(error) from error
 
 
-def refused(error: TrafficError, asked: RunRequest | None = None) -> BadRequestError:
+def refused(error: TrafficError, asked: SkenarioRequest | None = None) -> BadRequestError:
     """400, with the field as the client wrote it."""
     told = error if asked is None else in_the_request(error, asked)
     causes = [Cause("FieldValueInvalid", told.message, told.path)] if told.path else []
@@ -372,7 +381,7 @@ def joined(pieces: Iterator[Piece]) -> bytes:
 
 def rehearse() -> None:
     """The form's run, for nobody: what the first one loads is loaded then, and nothing is kept."""
-    run = run_requested(RunRequest())
+    run = run_requested(SkenarioRequest())
     own = Dispatcher(builtin_autoscalers(run.spec))
     replied(0, simulated(run, arrivals_of(run.spec), own))
 

@@ -49,7 +49,7 @@ def compare(
 
     Example: kubescene compare out/before out/after --format markdown
     """
-    from kubescene.cli.compare.showing import (
+    from kubescene.cli.compare.comparison import (
         ComparisonFormat,
         compare_runs,
         form_of,

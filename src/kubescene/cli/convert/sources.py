@@ -15,8 +15,7 @@ from kubescene.errors import ConfigurationError, ScenarioError
 from kubescene.runs.examination import remarks
 from kubescene.scenario.conversion import Conversion, merged_form, scenario_from
 from kubescene.scenario.reading.files import MAX_FILE_BYTES, check_identity, check_text, load_yaml
-from kubescene.scenario.reading.manifests import read_manifests
-from kubescene.scenario.reading.object_files import ScenarioFolder, flattened
+from kubescene.scenario.reading.object_files import ScenarioFolder, flattened, read_manifests
 from kubescene.scenario.spec import normalised
 from kubescene.scenario.validation.scenarios import find_faults
 from kubescene.types import JsonObject

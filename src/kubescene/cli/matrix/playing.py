@@ -9,10 +9,10 @@ from typing import Literal
 
 from rich.console import Console
 
+from kubescene.cli.batch_progress import ConsoleTelling
 from kubescene.cli.components import controllers_named, look_here, scheduler_with
 from kubescene.cli.files import STDIN, complain, one_line
 from kubescene.cli.run.playing import output_path
-from kubescene.cli.telling import ConsoleTelling
 from kubescene.cli.terminals import terminal_width
 from kubescene.errors import ConfigurationError
 from kubescene.experiments.combinations import OWN, Seeds, check_unique

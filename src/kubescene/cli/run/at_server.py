@@ -33,7 +33,7 @@ from kubescene.errors import (
     UnreachableError,
 )
 from kubescene.reports.progress import ProgressReporter
-from kubescene.reports.tallies import Amounts
+from kubescene.reports.tallies import ScenarioSize
 from kubescene.reports.terminal import print_summary
 from kubescene.results import Summary
 from kubescene.results.output import refuse_to_overwrite, write_results
@@ -205,7 +205,7 @@ def create(run: RemoteRun, scenario: JsonObject, file: ScenarioFile) -> None:
 class Follower:
     """Shows what a watch of the scenario tells."""
 
-    def __init__(self, run: RemoteRun, console: Console, amounts: Amounts) -> None:
+    def __init__(self, run: RemoteRun, console: Console, amounts: ScenarioSize) -> None:
         self._run = run
         self._console = console
         self._amounts = amounts

@@ -1,13 +1,16 @@
 """``kubescene run``."""
 
 from pathlib import Path
-from typing import Annotated, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 import typer
 
 from kubescene.cli import options
 from kubescene.errors import ConfigurationError
 from kubescene.garbage import uncollected
+
+if TYPE_CHECKING:
+    from kubescene.cli.run.playing import RunArguments
 
 Delete: TypeAlias = Annotated[
     bool,
@@ -105,7 +108,7 @@ def run(
     if delete and server is None:
         raise ConfigurationError("--delete goes with --server: a run of its own leaves no Scenario")
     with uncollected():
-        from kubescene.cli.run.playing import RunArguments, run_as_asked
+        from kubescene.cli.run.playing import RunArguments
 
     arguments = RunArguments(
         out=out,
@@ -130,3 +133,23 @@ def run(
         plain=plain,
     )
     raise typer.Exit(run_as_asked(file, arguments, server, delete=delete))
+
+
+def run_as_asked(path: Path, arguments: "RunArguments", server: str | None, *, delete: bool) -> int:
+    """Play one file here, at a server, beside programs, or twice; returns the exit code."""
+    # Whoever plays it here should not wait for what the others need.
+    if server is not None:
+        from kubescene.cli.run.at_server import run_file_on_server
+
+        return run_file_on_server(path, arguments, server, delete=delete)
+    if arguments.outside:
+        from kubescene.cli.run.programs import run_with_programs
+
+        return run_with_programs(path, arguments)
+    if len(arguments.scheduler_configs) > 1:
+        from kubescene.cli.run.two_schedulers import run_both
+
+        return run_both(path, arguments)
+    from kubescene.cli.run.playing import run_scenario
+
+    return run_scenario(path, arguments)

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Protocol
 
+import msgspec
 from rich.console import Console
 
 from kubescene.cli.components import controllers_named, measures_named, scheduler_with
@@ -16,10 +17,11 @@ from kubescene.cli.run.junit import JunitFile, told_to
 from kubescene.errors import ConfigurationError, ScenarioError
 from kubescene.reports.progress import ProgressReporter
 from kubescene.reports.remedies import NONE_FOUND, print_best
-from kubescene.reports.tallies import Amounts
+from kubescene.reports.tallies import ScenarioSize
 from kubescene.reports.terminal import print_summary
 from kubescene.results import Summary
-from kubescene.results.output import REPORT_FILE, holds_run
+from kubescene.results.output import REPORT_FILE, SUMMARY_FILE, holds_run
+from kubescene.runs.catalogue import FAILED, Runs
 from kubescene.runs.local import Run, run
 from kubescene.runs.requests import RunRequest
 from kubescene.scenario.documents import with_simulation
@@ -70,24 +72,6 @@ class RunArguments:
         )
 
 
-def run_as_asked(path: Path, arguments: RunArguments, server: str | None, *, delete: bool) -> int:
-    """Play one file here, at a server, beside programs, or twice; returns the exit code."""
-    # Whoever plays it here should not wait for what the others need.
-    if server is not None:
-        from kubescene.cli.run.at_server import run_file_on_server
-
-        return run_file_on_server(path, arguments, server, delete=delete)
-    if arguments.outside:
-        from kubescene.cli.run.programs import run_with_programs
-
-        return run_with_programs(path, arguments)
-    if len(arguments.scheduler_configs) > 1:
-        from kubescene.cli.run.two_schedulers import run_both
-
-        return run_both(path, arguments)
-    return run_scenario(path, arguments)
-
-
 def run_scenario(path: Path, arguments: RunArguments) -> int:
     """Play one file; returns the exit code."""
     out = output_path(arguments.out)
@@ -102,8 +86,6 @@ def run_scenario(path: Path, arguments: RunArguments) -> int:
         if arguments.interactive:
             return by_hand(file, arguments, out)
         if is_kept:
-            from kubescene.cli.run.kept import by_an_id
-
             return by_an_id(file, arguments, partial(by_itself, results=results, junit=junit))
         return by_itself(file, arguments, out, results, junit)
 
@@ -267,7 +249,7 @@ def interrupted(progress: ProgressReporter, out: Path | None) -> str:
     return f"interrupted at {progress.reached}{kept}"
 
 
-def amounts_of(scenario: JsonObject) -> Amounts:
+def amounts_of(scenario: JsonObject) -> ScenarioSize:
     """How much there is to do, as far as an unchecked scenario can tell."""
     _, operations = operations_of(scenario)
     steps, objects, pods = set(), 0, 0
@@ -281,7 +263,7 @@ def amounts_of(scenario: JsonObject) -> Amounts:
             if not any(name in each for name in ("doneOperation", "advanceOperation")):
                 objects += number
                 pods += number if makes_pods(creation) else 0
-    return Amounts(len(steps), objects, pods)
+    return ScenarioSize(len(steps), objects, pods)
 
 
 def makes_pods(creation: JsonObject) -> bool:
@@ -294,3 +276,46 @@ def exit_code(result: Run) -> int:
     if result.ok:
         return UNMET if result.summary.unmet else FINE
     return BAD_INPUT if result.bad_input else RUN_FAILED
+
+
+class PlayInto(Protocol):
+    """Plays a scenario into a directory; returns the exit code."""
+
+    def __call__(self, file: ScenarioFile, arguments: RunArguments, out: Path) -> int: ...
+
+
+class SummaryEnding(msgspec.Struct):
+    """What a summary says of how a run ended."""
+
+    phase: str = FAILED
+    message: str = "it was interrupted"
+    seed: int | None = None
+
+
+def by_an_id(file: ScenarioFile, arguments: RunArguments, play: PlayInto) -> int:
+    """Play it where the catalogue says, and write down how it ended; bad input leaves no run."""
+    assert arguments.data_dir is not None
+    runs = Runs(arguments.data_dir)
+    id = runs.begin(file.scenario["metadata"]["name"])
+    out = runs.path(id)
+    try:
+        code = play(file, arguments, out)
+    except ConfigurationError:
+        runs.discard(id)
+        raise
+    except BaseException as error:
+        runs.end(id, FAILED, str(error) or repr(error))
+        raise
+    if code == BAD_INPUT:
+        runs.discard(id)
+    else:
+        ending = ending_of(out)
+        runs.end(id, ending.phase, ending.message, ending.seed)
+    return code
+
+
+def ending_of(out: Path) -> SummaryEnding:
+    try:
+        return msgspec.json.decode((out / SUMMARY_FILE).read_bytes(), type=SummaryEnding)
+    except FileNotFoundError:
+        return SummaryEnding()

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from kubescene.cli.compare.showing import (
+from kubescene.cli.compare.comparison import (
     DIFFERENT,
     EQUAL,
     ComparisonFormat,

@@ -169,7 +169,7 @@ def repeat(
 
     Example: kubescene traffic repeat 7 --store runs.db
     """
-    from kubescene.cli.traffic.history import repeat_run
+    from kubescene.cli.traffic.playing import repeat_run
 
     code = autoscaler or (), autoscaler_process or ()
     raise typer.Exit(repeat_run(id, store, *code, as_json=as_json, quiet=quiet))

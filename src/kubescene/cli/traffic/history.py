@@ -1,6 +1,5 @@
-"""Runs in a store, from the command line: kept, listed, repeated."""
+"""Runs in a store, from the command line: kept, listed."""
 
-import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -8,9 +7,8 @@ from typing import Any
 
 from rich.console import Console
 
-from kubescene.autoscalers.references import COMMAND, load_autoscaler, named, started
 from kubescene.cli.terminals import aligned
-from kubescene.errors import ConfigurationError, KubesceneError, TrafficError
+from kubescene.errors import ConfigurationError, TrafficError
 from kubescene.traffic import TrafficResult, TrafficRun
 from kubescene.traffic.store import RunStore, StoredRun
 
@@ -94,72 +92,3 @@ def all_p95(told: Mapping[str, Any]) -> str:
     """Failures counted at their time-outs; nothing for runs of versions that did not know it."""
     found = told.get("allResponseP95S")
     return "" if found is None else f"{found:.3f}s"
-
-
-def repeat_run(
-    id: int,
-    path: Path,
-    autoscalers: Sequence[str],
-    processes: Sequence[str] = (),
-    *,
-    as_json: bool,
-    quiet: bool,
-) -> int:
-    """Simulate a kept run again; exit code 1 where the result is another one."""
-    from kubescene.cli.traffic.playing import RUN_FAILED, simulate, tell
-
-    with opened(path, must_exist=True) as store:
-        before, asked = found(store, id)
-        used = named(autoscalers, processes)
-        check_autoscalers(before, used)
-        plugins = [*map(load_autoscaler, autoscalers), *started(processes)]
-        try:
-            with keeping(path, asked, used, repeats=id) as keep:
-                result = simulate(asked, plugins, quiet=quiet)
-                keep(result)
-        finally:
-            for each in plugins:
-                each.close()
-        code = tell(result, as_json=as_json, quiet=quiet)
-        if before.summary is None:
-            return code
-        same = is_same(store.result(id), result)
-    told = "the same, byte for byte" if same else difference(before)
-    Console(stderr=True, quiet=quiet and same).print(f"compared with run {id}: {told}")
-    return code if same else RUN_FAILED
-
-
-def found(store: RunStore, id: int) -> tuple[StoredRun, TrafficRun]:
-    try:
-        return store.get(id), store.configuration(id)
-    except KubesceneError as error:
-        raise ConfigurationError(str(error)) from error
-
-
-def check_autoscalers(before: StoredRun, given: Sequence[str]) -> None:
-    """Code is named by whoever types the command, never by a file."""
-    if tuple(given) != before.autoscalers:
-        wanted = " ".join(map(_option, before.autoscalers)) or "none"
-        raise ConfigurationError(f"run {before.id} used autoscalers of its own: say {wanted}")
-
-
-def _option(used: str) -> str:
-    if used.startswith(COMMAND):
-        return f"--autoscaler-process {shlex.quote(used.removeprefix(COMMAND))}"
-    return f"--autoscaler {used}"
-
-
-def is_same(one: TrafficResult, other: TrafficResult) -> bool:
-    return (
-        one.header() == other.header()
-        and one.requests.rows().tobytes() == other.requests.rows().tobytes()
-        and one.story() == other.story()
-    )
-
-
-def difference(before: StoredRun) -> str:
-    from kubescene.version import __version__
-
-    if before.version != __version__:
-        return f"it differs; it was made by Kubescene {before.version}, this is {__version__}"
-    return "it differs: an autoscaler of its own, perhaps, or another version of a library"

@@ -1,5 +1,6 @@
-"""What ``kubescene traffic run`` does."""
+"""What ``kubescene traffic run`` and ``repeat`` do."""
 
+import shlex
 import signal
 import sys
 from collections.abc import Sequence
@@ -9,17 +10,19 @@ from types import FrameType
 from rich.console import Console
 
 from kubescene.autoscalers import AutoscalerPlugin
-from kubescene.autoscalers.references import load_autoscaler, named, started
+from kubescene.autoscalers.references import COMMAND, load_autoscaler, named, started
 from kubescene.cli.components import look_here
 from kubescene.cli.files import STDIN, complain
 from kubescene.cli.outputs import check_folder
-from kubescene.cli.traffic.history import keeping
-from kubescene.errors import ConfigurationError, TrafficError
+from kubescene.cli.traffic.history import keeping, opened
+from kubescene.errors import ConfigurationError, KubesceneError, TrafficError
 from kubescene.reports.traffic import TrafficProgress, print_result
 from kubescene.traffic import Phase, TrafficResult, TrafficRun, load_run, parse_run, run
 from kubescene.traffic.arrivals.sources import embedded
 from kubescene.traffic.results import REQUESTS_FILE, RUN_FILE, STORY_FILE, SUMMARY_FILE
 from kubescene.traffic.spec.loading import MAX_FILE_BYTES, place_of
+from kubescene.traffic.store import RunStore, StoredRun
+from kubescene.version import __version__
 
 FINE, RUN_FAILED = 0, 1
 REPORT_FILE = "report.html"
@@ -166,3 +169,68 @@ def tell(result: TrafficResult, *, as_json: bool, quiet: bool) -> int:
     if not result.ok:
         complain([result.message], "kubescene: ")
     return FINE if result.ok else RUN_FAILED
+
+
+def repeat_run(
+    id: int,
+    path: Path,
+    autoscalers: Sequence[str],
+    processes: Sequence[str] = (),
+    *,
+    as_json: bool,
+    quiet: bool,
+) -> int:
+    """Simulate a kept run again; exit code 1 where the result is another one."""
+    with opened(path, must_exist=True) as store:
+        before, asked = found(store, id)
+        used = named(autoscalers, processes)
+        check_autoscalers(before, used)
+        plugins = [*map(load_autoscaler, autoscalers), *started(processes)]
+        try:
+            with keeping(path, asked, used, repeats=id) as keep:
+                result = simulate(asked, plugins, quiet=quiet)
+                keep(result)
+        finally:
+            for each in plugins:
+                each.close()
+        code = tell(result, as_json=as_json, quiet=quiet)
+        if before.summary is None:
+            return code
+        same = is_same(store.result(id), result)
+    told = "the same, byte for byte" if same else difference(before)
+    Console(stderr=True, quiet=quiet and same).print(f"compared with run {id}: {told}")
+    return code if same else RUN_FAILED
+
+
+def found(store: RunStore, id: int) -> tuple[StoredRun, TrafficRun]:
+    try:
+        return store.get(id), store.configuration(id)
+    except KubesceneError as error:
+        raise ConfigurationError(str(error)) from error
+
+
+def check_autoscalers(before: StoredRun, given: Sequence[str]) -> None:
+    """Code is named by whoever types the command, never by a file."""
+    if tuple(given) != before.autoscalers:
+        wanted = " ".join(map(_option, before.autoscalers)) or "none"
+        raise ConfigurationError(f"run {before.id} used autoscalers of its own: say {wanted}")
+
+
+def _option(used: str) -> str:
+    if used.startswith(COMMAND):
+        return f"--autoscaler-process {shlex.quote(used.removeprefix(COMMAND))}"
+    return f"--autoscaler {used}"
+
+
+def is_same(one: TrafficResult, other: TrafficResult) -> bool:
+    return (
+        one.header() == other.header()
+        and one.requests.rows().tobytes() == other.requests.rows().tobytes()
+        and one.story() == other.story()
+    )
+
+
+def difference(before: StoredRun) -> str:
+    if before.version != __version__:
+        return f"it differs; it was made by Kubescene {before.version}, this is {__version__}"
+    return "it differs: an autoscaler of its own, perhaps, or another version of a library"

@@ -12,9 +12,9 @@ from typing import Any
 import msgspec
 from rich.console import Console
 
+from kubescene.cli.batch_progress import ConsoleTelling
 from kubescene.cli.components import look_here
 from kubescene.cli.files import complain, one_line
-from kubescene.cli.telling import ConsoleTelling
 from kubescene.cli.terminals import aligned
 from kubescene.errors import ConfigurationError
 from kubescene.experiments.combinations import Seeds

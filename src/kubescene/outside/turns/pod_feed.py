@@ -12,7 +12,7 @@ from kubescene.api.records.changes import Change, ChangeType
 from kubescene.client import ObjectRef
 from kubescene.clock import format_time
 from kubescene.outside.park_pods import ordinal_of, park_pod, park_pod_name, park_record, park_reply
-from kubescene.outside.programs import GateReply, Held, Program
+from kubescene.outside.programs import GateReply, Held, OutsideProgram
 from kubescene.outside.requests import PODS
 from kubescene.outside.turns.roll_call import called
 from kubescene.outside.turns.turn import TurnSurroundings
@@ -25,7 +25,7 @@ class PodFeed:
     """The watches of one scheduler."""
 
     def __init__(
-        self, program: Program, declared: OutsideController, world: TurnSurroundings
+        self, program: OutsideProgram, declared: OutsideController, world: TurnSurroundings
     ) -> None:
         self.is_parked = False
         """Whether it stands still in its park pod."""

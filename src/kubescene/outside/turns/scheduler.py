@@ -13,7 +13,7 @@ from kubescene.clock import SECOND
 from kubescene.control import IDLE, WAITING, Progress
 from kubescene.errors import ScenarioError
 from kubescene.outside.idleness import ONE_WORKER, Idleness
-from kubescene.outside.programs import Held, Program
+from kubescene.outside.programs import Held, OutsideProgram
 from kubescene.outside.turns.pod_feed import PodFeed
 from kubescene.outside.turns.turn import Turn, TurnSurroundings
 from kubescene.outside.turns.wanted_writes import WantedWrites
@@ -35,7 +35,7 @@ class SchedulerTurn(Turn):
 
     def __init__(
         self,
-        program: Program,
+        program: OutsideProgram,
         declared: OutsideController,
         world: TurnSurroundings,
         waiter: ControllerWaiter | None = None,

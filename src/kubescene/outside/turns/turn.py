@@ -13,7 +13,7 @@ from kubescene.client import Reader
 from kubescene.clock import SECOND, Clock, format_time
 from kubescene.control import WAITING, Progress
 from kubescene.errors import ConfigurationError, ScenarioError
-from kubescene.outside.programs import Program
+from kubescene.outside.programs import OutsideProgram
 from kubescene.outside.waiters import ControllerWaiter
 from kubescene.scenario.outside import OutsideController
 
@@ -50,7 +50,7 @@ class Turn:
 
     def __init__(
         self,
-        program: Program,
+        program: OutsideProgram,
         declared: OutsideController,
         world: TurnSurroundings,
         waiter: ControllerWaiter | None = None,

@@ -5,8 +5,6 @@ every write, so nothing changes between looking and deleting: what upstream retr
 decided here at once.
 """
 
-from typing import TYPE_CHECKING
-
 from msgspec import structs
 
 from kubescene.actors import Actor
@@ -32,11 +30,9 @@ from kubescene.errors import (
     InternalError,
     TooManyRequestsError,
 )
+from kubescene.registry.base import RegistryBase
 from kubescene.registry.objects import set_condition
 from kubescene.types import JsonObject
-
-if TYPE_CHECKING:
-    from kubescene.registry.interface import Registry
 
 MAX_DISRUPTED_PODS = 2000
 RETRY_AFTER_S = 10
@@ -62,7 +58,7 @@ class ManyBudgetsError(InternalError):
 class Evictions:
     """Evicts pods of one world."""
 
-    def __init__(self, registry: "Registry") -> None:
+    def __init__(self, registry: RegistryBase) -> None:
         self._registry = registry
 
     def evict(

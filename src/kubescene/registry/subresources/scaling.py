@@ -6,7 +6,7 @@ read. The owner of the number is noted as one who came through ``scale``.
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from msgspec import structs
 
@@ -18,12 +18,10 @@ from kubescene.api.schemas import strict_decoding
 from kubescene.api.scheme import SCALE, ResourceType
 from kubescene.api.selectors import SelectorError, from_label_selector, from_labels
 from kubescene.errors import Cause, InvalidError
+from kubescene.registry.base import RegistryBase
 from kubescene.registry.custom_resources import ScalePaths
 from kubescene.registry.patching import apply_patch
 from kubescene.types import JsonObject, JsonValue
-
-if TYPE_CHECKING:
-    from kubescene.registry.interface import Registry
 
 SCALE_TYPE = ResourceType(gvk=SCALE.gvk, plural="scales", namespaced=True)
 BUILT_IN = ScalePaths(("spec", "replicas"), ("status", "replicas"))
@@ -34,7 +32,7 @@ Inspect: TypeAlias = Callable[[JsonObject], JsonObject]
 class Scales:
     """Reads and writes the ``Scale`` of objects. Kinds without one are answered with 404."""
 
-    def __init__(self, registry: "Registry") -> None:
+    def __init__(self, registry: RegistryBase) -> None:
         self._registry = registry
 
     def get(self, resource_type: ResourceType, namespace: str, name: str) -> JsonObject:

@@ -87,7 +87,7 @@ class AdmissionReviewer:
         self, scenarios: LiveScenarios, link: Link, scheme: Scheme, store: Store, clock: Clock
     ) -> None:
         self._scenarios = scenarios
-        self._edits = ScenarioEdits(scenarios)
+        self._edits = ScenarioEdits(scenarios.playing)
         self._link = link
         self._scheme = scheme
         self._store = store

@@ -7,13 +7,13 @@ from kubescene.clock import format_micro_time
 from kubescene.reports.amounts import percent, seconds, told_amount, told_duration
 from kubescene.reports.html.contents import (
     Contents,
+    DecisionView,
+    ExpectationView,
     Figure,
     Headline,
+    MeasureView,
     NodeAtEnd,
     Preempted,
-    ShownDecision,
-    ShownExpectation,
-    ShownMeasure,
 )
 from kubescene.reports.html.decisions import decisions_of
 from kubescene.reports.html.heat import heat_of
@@ -174,17 +174,17 @@ def removed_nodes(count: int) -> str:
     return "1 more was removed" if count == 1 else f"{count:,} more were removed"
 
 
-def measures_of(source: RunSource) -> Iterator[ShownMeasure]:
+def measures_of(source: RunSource) -> Iterator[MeasureView]:
     for row in measure_rows(source):
         value = row.value
         told = "-" if value is None else f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
-        yield ShownMeasure(row.measure, told, row.unit, row.meaning)
+        yield MeasureView(row.measure, told, row.unit, row.meaning)
 
 
-def expectations_of(source: RunSource) -> tuple[ShownExpectation, ...]:
+def expectations_of(source: RunSource) -> tuple[ExpectationView, ...]:
     """What the scenario expected and what became of it, where the run says so."""
     return tuple(
-        ShownExpectation(
+        ExpectationView(
             each.name, each.holds, each.expression, own_message(each), each.error, each.seen
         )
         for each in source.ledger.expectations
@@ -220,7 +220,7 @@ def node_at_end(node: NodeEntry, resources: Sequence[str]) -> NodeAtEnd:
     return NodeAtEnd(node.name, node.marks, shares, tuple(amounts))
 
 
-def preemptions_of(ledger: Ledger, decisions: list[ShownDecision]) -> list[Preempted]:
+def preemptions_of(ledger: Ledger, decisions: list[DecisionView]) -> list[Preempted]:
     """Pods that left a node for the same pod at the same step are one preemption."""
     reasons = {(each.pod, each.nominated): each.criterion for each in decisions if each.nominated}
     groups: dict[tuple[str, str, str], list[PreemptionEntry]] = {}

@@ -48,7 +48,7 @@ class Figure(Struct, frozen=True):
     tone: str = ""
 
 
-class ShownMeasure(Struct, frozen=True):
+class MeasureView(Struct, frozen=True):
     """One measure of the run; ``about`` is its definition in a sentence."""
 
     name: str
@@ -57,7 +57,7 @@ class ShownMeasure(Struct, frozen=True):
     about: str = ""
 
 
-class ShownStep(Struct, frozen=True):
+class StepView(Struct, frozen=True):
     """One major step, or several from ``first`` on; ``what`` are the first of their operations."""
 
     first: int
@@ -78,7 +78,7 @@ class ShownStep(Struct, frozen=True):
     what: tuple[str, ...] = ()
 
 
-class ShownMark(Struct, frozen=True, array_like=True):
+class MarkView(Struct, frozen=True, array_like=True):
     """What kept pods away from a node at the end of some columns, from the first to the last."""
 
     node: int
@@ -106,7 +106,7 @@ class Heat(Struct, frozen=True):
     whole: tuple[tuple[int, ...], ...] = ()
     ends: tuple[bytes, ...] = ()
     whole_ends: tuple[tuple[int, ...], ...] = ()
-    marks: tuple[ShownMark, ...] = ()
+    marks: tuple[MarkView, ...] = ()
 
 
 class Reason(Struct, frozen=True):
@@ -116,7 +116,7 @@ class Reason(Struct, frozen=True):
     text: str
 
 
-class ShownWaiting(Struct, frozen=True):
+class WaitingView(Struct, frozen=True):
     """Pods that wait at the end for the same reason."""
 
     message: str
@@ -151,7 +151,7 @@ class Preempted(Struct, frozen=True):
     criterion: str = ""
 
 
-class ShownExpectation(Struct, frozen=True):
+class ExpectationView(Struct, frozen=True):
     """One of the scenario's expectations and what became of it."""
 
     name: str
@@ -164,7 +164,7 @@ class ShownExpectation(Struct, frozen=True):
     """The values that were found instead."""
 
 
-class ShownRow(Struct, frozen=True):
+class RowView(Struct, frozen=True):
     """A node that fitted: its scores, weighted, one per plugin."""
 
     node: str
@@ -172,7 +172,7 @@ class ShownRow(Struct, frozen=True):
     scores: tuple[int, ...] = ()
 
 
-class ShownRefusal(Struct, frozen=True):
+class RefusalView(Struct, frozen=True):
     """Nodes that one plugin refused for one reason."""
 
     plugin: str
@@ -181,7 +181,7 @@ class ShownRefusal(Struct, frozen=True):
     nodes: tuple[str, ...]
 
 
-class ShownTrial(Struct, frozen=True):
+class TrialView(Struct, frozen=True):
     """A node on which preemption was tried."""
 
     node: str
@@ -190,7 +190,7 @@ class ShownTrial(Struct, frozen=True):
     violations: int = 0
 
 
-class ShownDecision(Struct, frozen=True):
+class DecisionView(Struct, frozen=True):
     """One attempt at one pod, with why it is worth a look (``tags``) and what was said about it."""
 
     pod: str
@@ -207,11 +207,11 @@ class ShownDecision(Struct, frozen=True):
     feasible: int = 0
     plugins: tuple[str, ...] = ()
     weights: tuple[int, ...] = ()
-    rows: tuple[ShownRow, ...] = ()
-    refusals: tuple[ShownRefusal, ...] = ()
+    rows: tuple[RowView, ...] = ()
+    refusals: tuple[RefusalView, ...] = ()
     preemption: str = ""
     criterion: str = ""
-    trials: tuple[ShownTrial, ...] = ()
+    trials: tuple[TrialView, ...] = ()
     told: tuple[str, ...] = ()
     """What extenders said and what the pod waited for, a line each."""
     traceback: str = ""
@@ -231,20 +231,20 @@ class Contents(Struct, frozen=True):
 
     headline: Headline
     figures: tuple[Figure, ...] = ()
-    measures: tuple[ShownMeasure, ...] = ()
-    expectations: tuple[ShownExpectation, ...] = ()
-    steps: tuple[ShownStep, ...] = ()
+    measures: tuple[MeasureView, ...] = ()
+    expectations: tuple[ExpectationView, ...] = ()
+    steps: tuple[StepView, ...] = ()
     heat: Heat = Heat()
     nodes: tuple[NodeAtEnd, ...] = ()
     nodes_total: int = 0
-    waiting: tuple[ShownWaiting, ...] = ()
+    waiting: tuple[WaitingView, ...] = ()
     waiting_total: int = 0
     waiting_groups: int = 0
     late: tuple[LateBinding, ...] = ()
     late_total: int = 0
     preemptions: tuple[Preempted, ...] = ()
     preemptions_total: int = 0
-    decisions: tuple[ShownDecision, ...] = ()
+    decisions: tuple[DecisionView, ...] = ()
     decisions_total: int = 0
     warnings: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()

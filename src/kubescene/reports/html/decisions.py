@@ -11,7 +11,7 @@ from itertools import chain, islice, zip_longest
 from kubescene.instruments.attempts import PreemptionRecord, TriedNode
 from kubescene.reports.amounts import told_duration
 from kubescene.reports.explaining import told_extenders, told_wait
-from kubescene.reports.html.contents import ShownDecision, ShownRefusal, ShownRow, ShownTrial
+from kubescene.reports.html.contents import DecisionView, RefusalView, RowView, TrialView
 from kubescene.reports.html.waits import grouped, late_of, waiting_of
 from kubescene.results.explaining import ExplainedAttempt, NodeVerdict
 from kubescene.results.ledger import Ledger
@@ -28,9 +28,9 @@ ATTEMPTS = 3
 """Of one pod: the first, the newest that made others leave, and the last."""
 
 
-def decisions_of(source: RunSource) -> list[ShownDecision]:
+def decisions_of(source: RunSource) -> list[DecisionView]:
     """The most urgent first, then in the order of the run."""
-    found: list[tuple[tuple[int, int, int], ShownDecision]] = []
+    found: list[tuple[tuple[int, int, int], DecisionView]] = []
     left = VERDICTS
     for pod in islice(chosen(source.ledger), PODS):
         attempts = source.explain(pod.pod)
@@ -58,7 +58,7 @@ def picked(preempting: list[bool]) -> list[int]:
     return [1, *made_room[-1:], last]
 
 
-def place_of(decision: ShownDecision) -> tuple[int, int, int]:
+def place_of(decision: DecisionView) -> tuple[int, int, int]:
     """Where it stands in the list: by urgency, then by step."""
     urgency = URGENCY.index(decision.tags[0]) if decision.tags else len(URGENCY)
     major, _, minor = decision.step.partition(".")
@@ -107,11 +107,11 @@ URGENCY = ("error", "waits", "preempts", "refused", "late", "close", "tie", "onl
 
 def digested(
     attempt: ExplainedAttempt, *, number: int, attempts: int, last_waits: bool
-) -> ShownDecision:
+) -> DecisionView:
     """``number`` of ``attempts`` at the pod, which may wait to the end (``last_waits``)."""
     fitting = [each for each in attempt.verdicts if not each.rejected_by]
     preemption = attempt.preemption or PreemptionRecord()
-    return ShownDecision(
+    return DecisionView(
         pod=attempt.pod,
         step=attempt.step,
         time=f"+{told_duration(attempt.time_s)}" if attempt.time_s else "",
@@ -164,22 +164,22 @@ def margin_of(fitting: list[NodeVerdict], chosen: str) -> int | None:
     return None if won is None or not others else won - max(others)
 
 
-def rows_of(fitting: list[NodeVerdict], chosen: str) -> tuple[ShownRow, ...]:
+def rows_of(fitting: list[NodeVerdict], chosen: str) -> tuple[RowView, ...]:
     """The best, and the chosen one in any case."""
     shown = fitting[:NODES]
     if chosen and all(each.node != chosen for each in shown):
         shown[-1:] = [each for each in fitting if each.node == chosen]
-    return tuple(ShownRow(each.node, each.total, each.scores) for each in shown)
+    return tuple(RowView(each.node, each.total, each.scores) for each in shown)
 
 
-def refusals_of(attempt: ExplainedAttempt) -> tuple[ShownRefusal, ...]:
+def refusals_of(attempt: ExplainedAttempt) -> tuple[RefusalView, ...]:
     groups: dict[tuple[str, str], list[str]] = {}
     for each in attempt.verdicts:
         if each.rejected_by:
             groups.setdefault((each.rejected_by, each.reasons), []).append(each.node)
     ordered = sorted(groups.items(), key=lambda group: -len(group[1]))
     return tuple(
-        ShownRefusal(plugin, reasons, len(nodes), tuple(nodes[:NAMED]))
+        RefusalView(plugin, reasons, len(nodes), tuple(nodes[:NAMED]))
         for (plugin, reasons), nodes in ordered[:NODES]
     )
 
@@ -195,15 +195,15 @@ def told_preemption(record: PreemptionRecord) -> str:
     )
 
 
-def trials_of(record: PreemptionRecord) -> tuple[ShownTrial, ...]:
+def trials_of(record: PreemptionRecord) -> tuple[TrialView, ...]:
     """Nodes on which it was tried: the chosen one, those that could, those that could not."""
     tried = sorted(record.tried, key=lambda each: (each.node != record.node, not each.victims))
     return tuple(_trial(each, record.node) for each in tried[:TRIALS])
 
 
-def _trial(tried: TriedNode, chosen: str) -> ShownTrial:
+def _trial(tried: TriedNode, chosen: str) -> TrialView:
     refusal = ": ".join(filter(None, (tried.plugin, ", ".join(tried.reasons))))
-    return ShownTrial(
+    return TrialView(
         node=tried.node,
         verdict="chosen" if tried.node == chosen else refusal or "could make room",
         victims=tried.victims[:VICTIMS],

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from kubescene.api.resource_requests import CPU, MEMORY, PODS
 from kubescene.reports.amounts import natural, percent, told_amount
-from kubescene.reports.html.contents import ABSENT, LEVELS_PER_PERCENT, MOST, Heat, ShownMark
+from kubescene.reports.html.contents import ABSENT, LEVELS_PER_PERCENT, MOST, Heat, MarkView
 from kubescene.results.ledger import Ledger
 from kubescene.results.ledger_entries import NodeUse, Peak, StepEntry, Totals
 
@@ -114,7 +114,7 @@ class Marks:
     def __init__(self, names: Sequence[str]) -> None:
         self._places = {name: place for place, name in enumerate(names)}
         self._open: dict[int, tuple[int, str]] = {}
-        self._found: list[ShownMark] = []
+        self._found: list[MarkView] = []
 
     def enter(self, step: StepEntry, column: int) -> None:
         for name, use in step.nodes.items():
@@ -123,14 +123,14 @@ class Marks:
             if text == before:
                 continue
             if before and first < column:
-                self._found.append(ShownMark(place, first, column - 1, before))
+                self._found.append(MarkView(place, first, column - 1, before))
             self._open.pop(place, None)
             if text:
                 self._open[place] = column, text
 
-    def found(self, columns: int) -> list[ShownMark]:
+    def found(self, columns: int) -> list[MarkView]:
         """All of them, by node."""
-        last = (ShownMark(place, at, columns - 1, text) for place, (at, text) in self._open.items())
+        last = (MarkView(place, at, columns - 1, text) for place, (at, text) in self._open.items())
         return sorted([*self._found, *last], key=lambda mark: (mark.node, mark.first))
 
 

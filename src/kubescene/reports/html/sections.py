@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from kubescene.markup import Child, Markup, h, table
 from kubescene.reports.amounts import told_duration
-from kubescene.reports.html.contents import Contents, Figure, NodeAtEnd, ShownStep, ShownWaiting
+from kubescene.reports.html.contents import Contents, Figure, NodeAtEnd, StepView, WaitingView
 from kubescene.reports.words import counted
 
 PODS_NAMED = 12
@@ -143,7 +143,7 @@ def steps(contents: Contents) -> Markup | None:
     return section("steps", "Steps and nodes", note, drawn, body)
 
 
-def step_row(step: ShownStep, *, timed: bool) -> tuple[Child, ...]:
+def step_row(step: StepView, *, timed: bool) -> tuple[Child, ...]:
     return (
         f"{step.step:,}" if step.first == step.step else f"{step.first:,} to {step.step:,}",
         h("ul", (h("li", each) for each in step.what), class_="plain"),
@@ -180,7 +180,7 @@ def waiting(contents: Contents) -> Markup | None:
     )
 
 
-def waiting_group(group: ShownWaiting, everybody: int) -> Markup:
+def waiting_group(group: WaitingView, everybody: int) -> Markup:
     named = group.pods[:PODS_NAMED]
     names = (h("span", each, class_="pod") for each in named)
     left = group.total - len(named)
@@ -206,7 +206,7 @@ def tried(attempts: int) -> str:
     return f"tried {attempts:,} times" if attempts > 1 else ("tried once" if attempts else "")
 
 
-def reasons(group: ShownWaiting) -> Markup:
+def reasons(group: WaitingView) -> Markup:
     """How many nodes said what, as bars; a node may say several things."""
     whole = max(group.nodes, 1)
     rows = (

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from kubescene.reports.amounts import seconds, told_duration
-from kubescene.reports.html.contents import ShownStep
+from kubescene.reports.html.contents import StepView
 from kubescene.reports.html.heat import binned
 from kubescene.reports.words import counted
 from kubescene.results.ledger import Ledger
@@ -13,7 +13,7 @@ from kubescene.results.specs import sound_spec
 from kubescene.types import JsonObject
 
 
-def steps_of(source: RunSource, columns: Sequence[int]) -> tuple[ShownStep, ...]:
+def steps_of(source: RunSource, columns: Sequence[int]) -> tuple[StepView, ...]:
     """One for each column, which stands for the steps since the column before."""
     ledger, asked = source.ledger, operations_by_step(sound_spec(source))
     return tuple(
@@ -24,10 +24,10 @@ def steps_of(source: RunSource, columns: Sequence[int]) -> tuple[ShownStep, ...]
     )
 
 
-def told_step(entries: Sequence[StepEntry], asked: Sequence[str], ledger: Ledger) -> ShownStep:
+def told_step(entries: Sequence[StepEntry], asked: Sequence[str], ledger: Ledger) -> StepView:
     last = entries[-1]
     passed = last.ended_time - (ledger.started_time or 0)
-    return ShownStep(
+    return StepView(
         first=entries[0].major,
         step=last.major,
         time=f"+{told_duration(seconds(passed))}" if ledger.duration else "",

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 
 from kubescene.reports.amounts import seconds, told_duration
-from kubescene.reports.html.contents import LateBinding, Reason, ShownWaiting
+from kubescene.reports.html.contents import LateBinding, Reason, WaitingView
 from kubescene.reports.words import counted
 from kubescene.results.ledger import Ledger
 from kubescene.results.ledger_entries import PENDING, PodEntry
@@ -39,9 +39,9 @@ def why(pod: PodEntry) -> str:
     return f"no scheduler has tried to place it (schedulerName {pod.scheduler!r})"
 
 
-def told_group(message: str, pods: list[PodEntry], decision: int | None) -> ShownWaiting:
+def told_group(message: str, pods: list[PodEntry], decision: int | None) -> WaitingView:
     nodes, reasons, rest = parted(message)
-    return ShownWaiting(
+    return WaitingView(
         message=message,
         total=len(pods),
         pods=tuple(pod.pod for pod in pods[:NAMED]),

@@ -1,7 +1,7 @@
 """Every field of a Scenario, once: name, type, meaning.
 
-What is strict about a spec (`strictness`), the schemas (`json_schema`) and the reference page for
-people are made from this table.
+What is strict about a spec (`validation.faults`), the schemas (`json_schema`) and the reference
+page for people are made from this table.
 """
 
 from enum import StrEnum

@@ -2,7 +2,7 @@
 
 Nearly every scenario does, and a large one has a hundred thousand values. So they are first held
 against a form of the table that is made for looking things up; what does not plainly fit, and what
-is spelled in two ways, is left to `strictness`, which knows what to say.
+is spelled in two ways, is left to `misfits`, which knows what to say.
 """
 
 from collections.abc import Mapping

@@ -171,25 +171,25 @@ class Players:
         return self.bag or controller in self.controllers
 
 
-def unsimulated(spec: ScenarioSpec, cast: Players) -> list[Unsimulated]:
+def unsimulated(spec: ScenarioSpec, players: Players) -> list[Unsimulated]:
     """Everything that the scenario's objects and patches use in vain, each once, in order."""
     found: dict[str, Unsimulated] = {}
     known: dict[Likeness, Uses] = {}
     for operation in spec.operations:
-        for what, why in (*_uses(operation, cast, known), *_unwritten(operation)):
+        for what, why in (*_uses(operation, players, known), *_unwritten(operation)):
             use = found.setdefault(what, Unsimulated(what, why, operation))
             use.times += 1
     return list(found.values())
 
 
-def _uses(operation: Operation, cast: Players, known: dict[Likeness, Uses]) -> Uses:
+def _uses(operation: Operation, players: Players, known: dict[Likeness, Uses]) -> Uses:
     """What an operation uses in vain. Of alike objects the first is looked at."""
     likeness = operation.likeness
     if likeness is None:
-        return tuple(use for obj in _objects(operation) for use in _of_object(obj, cast))
+        return tuple(use for obj in _objects(operation) for use in _of_object(obj, players))
     uses = known.get(likeness)
     if uses is None:
-        uses = known[likeness] = tuple(_of_object(likeness.body, cast))
+        uses = known[likeness] = tuple(_of_object(likeness.body, players))
     return uses
 
 
@@ -224,11 +224,11 @@ def _parts(patch: Any) -> Collection[str]:
     return {part for path in paths for part in path.split("/")[1:2]}
 
 
-def _of_object(obj: JsonObject, cast: Players) -> Iterator[Use]:
+def _of_object(obj: JsonObject, players: Players) -> Iterator[Use]:
     kind = obj["kind"]
     group = str(obj["apiVersion"]).rpartition("/")[0]
     controller = KINDS.get((group, kind))
-    if controller is not None and not cast.has(controller):
+    if controller is not None and not players.has(controller):
         yield kind, f"the controller {controller} does not run"
         return
     if (group, kind) in INERT:
@@ -236,28 +236,28 @@ def _of_object(obj: JsonObject, cast: Players) -> Iterator[Use]:
     if (group, kind) in ENDING:
         yield f"completion of a {kind}", ENDING[group, kind]
     if (group, kind) == ("", "Node"):
-        yield from _of_node(obj, cast)
+        yield from _of_node(obj, players)
     if (spec := _pod_spec(obj)) is not None:
-        yield from _of_pod(spec, cast)
+        yield from _of_pod(spec, players)
 
 
-def _of_node(node: JsonObject, cast: Players) -> Iterator[Use]:
+def _of_node(node: JsonObject, players: Players) -> Iterator[Use]:
     effects = _at(node, "spec.taints[].effect")
     for effect, (controller, why) in TAINTS.items():
-        if effect in effects and not cast.has(controller):
+        if effect in effects and not players.has(controller):
             yield f"the taint effect {effect}", why
 
 
-def _of_pod(spec: JsonObject, cast: Players) -> Iterator[Use]:
+def _of_pod(spec: JsonObject, players: Players) -> Iterator[Use]:
     scheduler = spec.get("schedulerName") or DEFAULT_SCHEDULER
     if spec.get("nodeName"):
         return
-    plugins = cast.plugins.get(str(scheduler))
-    if scheduler in cast.schedulers:
+    plugins = players.plugins.get(str(scheduler))
+    if scheduler in players.schedulers:
         yield from _unheeded(spec)
         return
     if plugins is None:
-        names = ", ".join((*cast.plugins, *cast.schedulers))
+        names = ", ".join((*players.plugins, *players.schedulers))
         yield (
             f"pod field schedulerName: {scheduler}",
             f"no profile has that name, so such pods wait; there is: {names}",

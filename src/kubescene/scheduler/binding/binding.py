@@ -32,8 +32,9 @@ from kubescene.scheduler.extenders.extenders import (
     ExtenderVerb,
     PendingCall,
 )
+from kubescene.scheduler.framework.extensions import Extension
 from kubescene.scheduler.framework.interfaces import Awaited
-from kubescene.scheduler.framework.runtime import Extension, Framework
+from kubescene.scheduler.framework.runtime import Framework
 from kubescene.scheduler.framework.status import SUCCESS, Code, Status
 from kubescene.scheduler.queue.waiting_places import QueuedPod
 from kubescene.scheduler.state.pods import PodInfo
@@ -57,7 +58,7 @@ RESERVE, PERMITTED, PRE_BIND, BIND, BOUND = BindingStage
 """Names of their own: looking one up in its class takes ten times as long."""
 
 
-class Failed(NamedTuple):
+class FailedBinding(NamedTuple):
     """Which plugin ended a binding, and with what words."""
 
     point: str
@@ -71,7 +72,7 @@ Annotating: TypeAlias = Callable[["Binding"], dict[str, str]]
 class Binding:
     """One pod on its way onto its node."""
 
-    failed: Failed | None = None
+    failed: FailedBinding | None = None
     permits: Mapping[str, tuple[str, int]] = _NOBODY
     """What Permit plugins said, and how long they would have the pod wait."""
     binder = ""
@@ -324,7 +325,7 @@ class Binding:
 
     def _end(self, status: Status, extension: Extension, point: str) -> Status:
         """A plugin ends the binding."""
-        self.failed = Failed(point, extension.name, status.message)
+        self.failed = FailedBinding(point, extension.name, status.message)
         return _named(status, extension, point)
 
     def _call(self, extension: Extension) -> Any:

@@ -9,13 +9,18 @@ Loaded with the first name that somebody asks for: whoever may have no configura
 the package and asks when there is one.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from kubescene.late_names import late_names
 
 if TYPE_CHECKING:
     from kubescene.scheduler.configuration.describing import describe
-    from kubescene.scheduler.configuration.loading import load_configuration, parse_configuration
-    from kubescene.scheduler.configuration.reading import check_configuration, read_configuration
+    from kubescene.scheduler.configuration.reading import (
+        check_configuration,
+        load_configuration,
+        parse_configuration,
+        read_configuration,
+    )
 
 __all__ = [
     "check_configuration",
@@ -28,16 +33,12 @@ __all__ = [
 _HOMES = {
     "check_configuration": "reading",
     "describe": "describing",
-    "load_configuration": "loading",
-    "parse_configuration": "loading",
+    "load_configuration": "reading",
+    "parse_configuration": "reading",
     "read_configuration": "reading",
 }
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+__getattr__ = late_names(__name__, _HOMES)
 
 
 def __dir__() -> list[str]:

@@ -5,29 +5,41 @@ The order of these is kube-scheduler's, and so are the words of what is refused:
 made here.
 """
 
+from base64 import b64decode
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
-from kubescene.api.text.reading import Duplicate
+from kubescene.api.text.reading import Bounds, Document, Duplicate, ReadingError, read_json
+from kubescene.clock import SECOND
+from kubescene.durations import parse_signed_duration
 from kubescene.errors import SchedulerConfigurationError
 from kubescene.scheduler.configuration.added_plugins import installed_plugin
 from kubescene.scheduler.configuration.arguments import decode_arguments
 from kubescene.scheduler.configuration.checks import check
 from kubescene.scheduler.configuration.decoding import Decoder
 from kubescene.scheduler.configuration.defaulting import with_defaults
-from kubescene.scheduler.configuration.extending import ignore_managed, make_extenders
 from kubescene.scheduler.configuration.plugin_sets import names_of
 from kubescene.scheduler.configuration.profiles import make_profiles
 from kubescene.scheduler.configuration.schema import API_VERSION, CONFIGURATION, KIND
 from kubescene.scheduler.configuration.unregistered import not_registered
-from kubescene.scheduler.extenders.extenders import ExtenderCaller
+from kubescene.scheduler.extenders.extenders import (
+    Extender,
+    ExtenderAddress,
+    ExtenderTls,
+    ExtenderVerb,
+)
 from kubescene.scheduler.framework.interfaces import PluginFactory
 from kubescene.scheduler.framework.plugin_registry import ClassFactory
 from kubescene.scheduler.framework.profile import Backoff, EnabledPlugin
-from kubescene.scheduler.options import SchedulerOptions
+from kubescene.scheduler.options import SchedulerOptions, http_caller
 from kubescene.scheduler.plugins.default_profile import default_plugins
 from kubescene.types import JsonObject
+
+MAX_SIZE = 3 * 1024 * 1024
+DEFAULT_TIMEOUT = 5 * SECOND
+_BOUNDS = Bounds(aliased=10_000)
 
 
 def read_configuration(
@@ -110,16 +122,9 @@ def configured(decoded: JsonObject, base: SchedulerOptions) -> SchedulerOptions:
         plugins=plugins,
         backoff=Backoff(complete["podInitialBackoffSeconds"], complete["podMaxBackoffSeconds"]),
         extenders=extenders,
-        extender_caller=base.extender_caller or (_http_caller() if extenders else None),
+        extender_caller=base.extender_caller or (http_caller() if extenders else None),
         configuration=complete,
     )
-
-
-def _http_caller() -> ExtenderCaller:
-    # HTTP is imported only where there are extenders.
-    from kubescene.scheduler.extenders.http import HttpExtenderCaller
-
-    return HttpExtenderCaller()
 
 
 def _named(decoded: JsonObject, key: str) -> list[str]:
@@ -139,3 +144,118 @@ def _added(decoded: JsonObject, added: Iterable[str]) -> list[EnabledPlugin]:
     """The user's own plugins, which join the defaults unless a profile speaks of them."""
     spoken_of = {*_named(decoded, "enabled"), *_named(decoded, "disabled")}
     return [EnabledPlugin(name) for name in added if name not in spoken_of]
+
+
+def load_configuration(path: str | Path, base: SchedulerOptions | None = None) -> SchedulerOptions:
+    """The options that a configuration file (YAML or JSON) stands for; see `read_configuration`."""
+    source = str(path)
+    try:
+        text = Path(path).read_bytes()
+    except OSError as error:
+        raise SchedulerConfigurationError(f"cannot be read: {error.strerror}", "", source) from None
+    return parse_configuration(text, base, source=source)
+
+
+def parse_configuration(
+    text: bytes, base: SchedulerOptions | None = None, *, source: str
+) -> SchedulerOptions:
+    """The same for the text of a file."""
+    if len(text) > MAX_SIZE:
+        raise SchedulerConfigurationError(f"has more than {MAX_SIZE} bytes", "", source)
+    try:
+        document = read_text(text)
+    except ReadingError as error:
+        raise SchedulerConfigurationError(str(error), "", source) from None
+    return read_configuration(document.value, base, source=source, duplicates=document.duplicates)
+
+
+def read_text(text: bytes) -> Document:
+    """JSON, or a YAML text with one document."""
+    if text.lstrip().startswith(b"{"):
+        return read_json(text, _BOUNDS)
+    # YAML is imported only where there is some.
+    from kubescene.api.text.yaml_text import read_yaml
+
+    documents = [each for each in read_yaml(text, _BOUNDS) if each.value is not None]
+    if len(documents) != 1:
+        raise ReadingError(f"it must hold one document, not {len(documents)}")
+    return documents[0]
+
+
+def make_extenders(extenders: Sequence[JsonObject]) -> tuple[Extender, ...]:
+    """An extender goes by the address under which it is reached."""
+    return tuple(_extender(each, f"extenders[{at}]") for at, each in enumerate(extenders))
+
+
+def _extender(given: JsonObject, path: str) -> Extender:
+    paths = {verb: given[f"{verb}Verb"] for verb in ExtenderVerb if given.get(f"{verb}Verb")}
+    url = given.get("urlPrefix", "")
+    timeout = parse_signed_duration(given.get("httpTimeout", "0s")) or DEFAULT_TIMEOUT
+    return Extender(
+        name=url,
+        verbs=frozenset(paths),
+        weight=given.get("weight", 0),
+        ignorable=given.get("ignorable", False),
+        managed_resources=frozenset(each["name"] for each in given.get("managedResources") or ()),
+        node_cache_capable=given.get("nodeCacheCapable", False),
+        address=ExtenderAddress(url, paths, timeout, _tls(given, path)),
+    )
+
+
+def _tls(given: JsonObject, path: str) -> ExtenderTls | None:
+    """Whom to trust. Over https without a certificate authority, everybody is trusted (X-1)."""
+    config = given.get("tlsConfig")
+    authority = bool(config and (config.get("caFile") or config.get("caData")))
+    insecure = bool(config and config.get("insecure"))
+    if authority and insecure:
+        raise SchedulerConfigurationError(
+            "couldn't build extenders: specifying a root certificates file with the insecure flag "
+            "is not allowed",
+            f"{path}.tlsConfig",
+        )
+    insecure |= given.get("enableHTTPS", False) and not authority
+    if config is None and not insecure:
+        return None
+    given_tls = config or {}
+    tls = ExtenderTls(
+        insecure=insecure,
+        server_name=given_tls.get("serverName", ""),
+        ca_file=given_tls.get("caFile", ""),
+        ca_data=b64decode(given_tls.get("caData", "")),
+        cert_file=given_tls.get("certFile", ""),
+        cert_data=b64decode(given_tls.get("certData", "")),
+        key_file=given_tls.get("keyFile", ""),
+        key_data=b64decode(given_tls.get("keyData", "")),
+    )
+    _check_tls(tls, path)
+    return tls
+
+
+def _check_tls(tls: ExtenderTls, path: str) -> None:
+    """Files that are not there, or hold something else, are told now and not with the first pod."""
+    # TLS is imported only where it is used.
+    from kubescene.scheduler.extenders.tls import tls_context
+
+    try:
+        tls_context(tls)
+    except (OSError, ValueError) as error:
+        text = f"couldn't build extenders: {error}"
+        raise SchedulerConfigurationError(text, f"{path}.tlsConfig") from None
+
+
+def ignore_managed(configuration: JsonObject) -> None:
+    """Resources that extenders look after replace those that NodeResourcesFit ignores (X-11)."""
+    ignored = [
+        resource["name"]
+        for extender in configuration.get("extenders") or ()
+        for resource in extender.get("managedResources") or ()
+        if resource.get("ignoredByScheduler")
+    ]
+    if not ignored:
+        return
+    for index, profile in enumerate(configuration["profiles"]):
+        found = [each for each in profile["pluginConfig"] if each["name"] == "NodeResourcesFit"]
+        if not found:
+            text = "couldn't build extenders: can't find NodeResourcesFitArgs in plugin config"
+            raise SchedulerConfigurationError(text, f"profiles[{index}].pluginConfig")
+        found[0]["args"] = {**found[0]["args"], "ignoredResources": ignored}

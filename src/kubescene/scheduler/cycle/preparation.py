@@ -7,9 +7,10 @@ remembered with the pod's signature.
 from dataclasses import dataclass, field
 
 from kubescene.scheduler.framework.cycle_state import CycleState
+from kubescene.scheduler.framework.extensions import PreFilterExtension
 from kubescene.scheduler.framework.interfaces import Rows
 from kubescene.scheduler.framework.relevance import RelevantPlugins
-from kubescene.scheduler.framework.runtime import Framework, PreFilterExtension
+from kubescene.scheduler.framework.runtime import Framework
 from kubescene.scheduler.framework.status import SUCCESS, Code, Status
 from kubescene.scheduler.state.nodes import NodeTable
 from kubescene.scheduler.state.pods import PodInfo

@@ -13,7 +13,7 @@ from kubescene.scheduler.cycle.fast_path import FastPath, StepByStep
 from kubescene.scheduler.cycle.preparation import PreFilterOutcome, Preparing
 from kubescene.scheduler.cycle.scoring import ScoreChain, Scored
 from kubescene.scheduler.cycle.search import Found, StartIndex
-from kubescene.scheduler.cycle.suppositions import Supposition
+from kubescene.scheduler.cycle.suppositions import BareNodes, Supposition
 from kubescene.scheduler.cycle.trials import TryingOut
 from kubescene.scheduler.cycle.verdicts import FilterChain, Filtering
 from kubescene.scheduler.extenders.extenders import (
@@ -24,7 +24,6 @@ from kubescene.scheduler.framework.cycle_state import CycleState
 from kubescene.scheduler.framework.informers import Informers
 from kubescene.scheduler.framework.interfaces import Rows
 from kubescene.scheduler.framework.runtime import Framework
-from kubescene.scheduler.state.bare_nodes import BareNodes
 from kubescene.scheduler.state.nodes import NodeTable
 from kubescene.scheduler.state.nominations import Nominations
 from kubescene.scheduler.state.pods import PodInfo

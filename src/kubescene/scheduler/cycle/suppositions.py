@@ -13,10 +13,14 @@ Filters::
     for victim in victims:
         supposition.remove(victim, node)
     if supposition.filter(node).ok: ...
+
+`BareNodes` shows a table as if nothing ran anywhere.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, overload
+
+import numpy as np
 
 from kubescene.api.records import Record
 from kubescene.api.resource_requests import PODS
@@ -231,3 +235,57 @@ class Supposition:
     def _tell(self, status: Status) -> None:
         if self._failed.ok and not status.ok:
             self._failed = status
+
+
+class BareNodes(NodeTable):
+    """A table with the rows of another one, but no pods and no images. Only for reading.
+
+    So Score plugins see nodes that an extender sent back (X-5).
+    """
+
+    bare = True
+
+    def __init__(self, table: NodeTable) -> None:
+        vars(self).update(vars(table))
+        self._nothing: Column = np.zeros(len(table), dtype=np.int64)
+        self.infos = _BareInfos(table.infos)
+
+    def requested(self, resource: str) -> Column:
+        del resource
+        return self._nothing
+
+    @property
+    def nonzero_cpu(self) -> Column:
+        return self._nothing
+
+    @property
+    def nonzero_memory(self) -> Column:
+        return self._nothing
+
+    def info(self, name: str) -> NodeInfo | None:
+        found = super().info(name)
+        return None if found is None else found.without_pods()
+
+
+class _BareInfos(Sequence[NodeInfo]):
+    """The nodes of a table without their pods, made when somebody looks."""
+
+    __slots__ = ("_beneath",)
+
+    def __init__(self, beneath: Sequence[NodeInfo]) -> None:
+        self._beneath = beneath
+
+    def __len__(self) -> int:
+        return len(self._beneath)
+
+    @overload
+    def __getitem__(self, index: int) -> NodeInfo: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[NodeInfo]: ...
+    def __getitem__(self, index: int | slice) -> Any:
+        if isinstance(index, slice):
+            return [info.without_pods() for info in self._beneath[index]]
+        return self._beneath[index].without_pods()
+
+    def __iter__(self) -> Iterator[NodeInfo]:
+        return (info.without_pods() for info in self._beneath)

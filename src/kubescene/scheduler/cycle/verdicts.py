@@ -14,9 +14,10 @@ import numpy as np
 
 from kubescene.errors import PluginError
 from kubescene.scheduler.framework.cycle_state import CycleState
+from kubescene.scheduler.framework.extensions import PreFilterExtension
 from kubescene.scheduler.framework.interfaces import Codes, Reads, Rows, SeesPods
 from kubescene.scheduler.framework.normalization import highest
-from kubescene.scheduler.framework.runtime import FilterExtension, PreFilterExtension
+from kubescene.scheduler.framework.runtime import FilterExtension
 from kubescene.scheduler.framework.status import SUCCESS, Status
 from kubescene.scheduler.state.node_info import NodeInfo
 from kubescene.scheduler.state.nodes import NodeTable

@@ -12,16 +12,17 @@ from typing import Any, TypeAlias
 
 from kubescene.scheduler.domains.affinity_terms import CarriedTerm, pod_affinity
 from kubescene.scheduler.domains.groups import (
+    CountedGroup,
     Filed,
     LabelGroup,
     LabelPair,
-    PodGroup,
+    Matcher,
+    RowCounter,
     Share,
     TermGroup,
     a_pair,
     label_key,
 )
-from kubescene.scheduler.domains.row_counters import Matcher, RowCounter
 from kubescene.scheduler.domains.tallies import ALL_NODES, CountedNodes, DomainTally
 from kubescene.scheduler.state.deltas import Delta, DeltaKind
 from kubescene.scheduler.state.memo import CLASSES_KEPT
@@ -149,7 +150,7 @@ class PodCensus:
     def _leave(self, node: NodeInfo) -> None:
         self.epoch += 1
         self._specs.pop(node.name, None)
-        groups: list[PodGroup] = [*self._label_groups.values(), *self._term_groups.values()]
+        groups: list[CountedGroup] = [*self._label_groups.values(), *self._term_groups.values()]
         for group in groups:
             if group.nodes.pop(node.name, 0):
                 if node.row != NO_ROW:
@@ -175,7 +176,7 @@ class PodCensus:
                 self._known.clear()
             self._known[pod.signature] = group
 
-    def _change(self, group: PodGroup, node: NodeInfo, sign: int) -> None:
+    def _change(self, group: CountedGroup, node: NodeInfo, sign: int) -> None:
         if group.counters:
             for counter, share in group.counters.items():
                 self._in_place(counter)
@@ -211,7 +212,7 @@ class PodCensus:
                 _attach(group, counter, counter.matcher.of_term(carried))
         return group
 
-    def _drop_if_empty(self, group: PodGroup) -> None:
+    def _drop_if_empty(self, group: CountedGroup) -> None:
         if group.nodes:
             return
         if isinstance(group, TermGroup):
@@ -248,7 +249,7 @@ class PodCensus:
         self._fill(counter)
         return counter
 
-    def _shares(self, matcher: Matcher) -> Iterator[tuple[PodGroup, Share]]:
+    def _shares(self, matcher: Matcher) -> Iterator[tuple[CountedGroup, Share]]:
         if matcher.reads_labels:
             pair = matcher.pair
             groups = self._label_groups.values() if pair is None else self._labelled.under(pair)
@@ -290,7 +291,7 @@ class PodCensus:
         counter.sleep()
 
 
-def _attach(group: PodGroup, counter: RowCounter, share: Share) -> None:
+def _attach(group: CountedGroup, counter: RowCounter, share: Share) -> None:
     if share.matches:
         group.counters[counter] = share
 

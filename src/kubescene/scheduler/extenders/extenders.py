@@ -13,7 +13,9 @@ not pay for them.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Protocol, TypeAlias
+from queue import SimpleQueue
+from threading import Lock, Thread
+from typing import Any, Protocol, TypeAlias
 
 from msgspec import Struct
 
@@ -24,6 +26,8 @@ from kubescene.scheduler.state.pod_kinds import PodClass
 from kubescene.scheduler.state.pods import PodInfo
 
 MAX_EXTENDER_SCORE = 10
+THREADS = 16
+"""So many calls are made at a time by a `BackgroundCaller`."""
 EXTENDER = "Extender"
 """The name under which extenders reject pods, as if they were one plugin."""
 
@@ -217,3 +221,38 @@ def nobody() -> None:
 
 
 NO_EXTENDERS = Extenders((), None, nobody)
+
+
+class BackgroundCaller:
+    """Hands calls to another caller, on threads of its own."""
+
+    def __init__(self, caller: ExtenderCaller) -> None:
+        self.caller = caller
+        self._calls: SimpleQueue[PendingCall] = SimpleQueue()
+        self._threads: list[Thread] = []
+        self._waiting = 0
+        self._lock = Lock()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "BackgroundCaller":
+        return self
+
+    def call(self, pending: PendingCall) -> None:
+        with self._lock:
+            self._waiting += 1
+            if self._waiting > len(self._threads) and len(self._threads) < THREADS:
+                thread = Thread(target=self._work, name="kubescene-extender", daemon=True)
+                self._threads.append(thread)
+                thread.start()
+        self._calls.put(pending)
+
+    def _work(self) -> None:
+        while True:
+            pending = self._calls.get()
+            try:
+                self.caller.call(pending)
+            except Exception as error:
+                # A cycle waits for this answer: it must not wait for ever.
+                pending.answer(ExtenderAnswer(error=f"{type(error).__name__}: {error}"))
+            finally:
+                with self._lock:
+                    self._waiting -= 1

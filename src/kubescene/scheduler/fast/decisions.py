@@ -31,10 +31,10 @@ from kubescene.scheduler.fast.renewers import Renewers
 from kubescene.scheduler.fast.repeating import RepeatedFailures
 from kubescene.scheduler.framework.cycle_state import CycleState
 from kubescene.scheduler.framework.explain import Explain
+from kubescene.scheduler.framework.extensions import Extension
 from kubescene.scheduler.framework.guarded_calls import is_ours
 from kubescene.scheduler.framework.interfaces import Rows
 from kubescene.scheduler.framework.relevance import RelevantPlugins
-from kubescene.scheduler.framework.runtime import Extension
 from kubescene.scheduler.framework.status import Code
 from kubescene.scheduler.state.nodes import NodeTable
 from kubescene.scheduler.state.pod_kinds import PodClass, PodSignature

@@ -15,7 +15,7 @@ import numpy as np
 
 from kubescene.errors import KubesceneError, PluginError
 from kubescene.scheduler.extenders.extenders import ExtenderCall
-from kubescene.scheduler.framework.interfaces import Hint, PostFilterResult
+from kubescene.scheduler.framework.interfaces import PostFilterResult
 from kubescene.scheduler.framework.status import Status
 
 T = TypeVar("T", bound=Callable[..., Any])
@@ -146,10 +146,6 @@ def _is_column(answer: Any) -> bool:
 
 def _is_score(answer: Any) -> bool:
     return isinstance(answer, int | np.integer) and not isinstance(answer, bool)
-
-
-def _is_hint(answer: Any) -> bool:
-    return isinstance(answer, Hint)
 
 
 _STATUS = (_is_status, "a Status")

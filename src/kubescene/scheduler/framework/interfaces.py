@@ -39,7 +39,7 @@ attempt: reason SchedulerError, the traceback in its explanation. With ``plugin_
 
 **What a plugin may ask** of its scheduler is in the `Handle` that its factory is given: nodes and
 their changes, objects of other kinds, nominations, pods that wait, suppositions (`handle`). Which
-events may help a pod that it rejected, it says in the words of `events`.
+events may help a pod that it rejected, it says with `ClusterEvent`s (`EnqueueExtensions`).
 
 **Where state lives.** What belongs to one attempt goes into `CycleState`. What depends on a pod's
 spec alone is compiled once per `PodClass`, what depends on namespace and labels too once per
@@ -53,26 +53,20 @@ that a decision can be asked for without its effects: PostFilter names victims, 
 removes, or an ``effect``, a write that is made when the decision is carried out.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from enum import StrEnum
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntFlag, StrEnum
 from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from kubescene.api.records.changes import Change
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.instruments.attempts import PreemptionRecord
 from kubescene.scheduler.extenders.extenders import ExtenderAnswer, ExtenderCall
 from kubescene.scheduler.framework.cycle_state import CycleState
-from kubescene.scheduler.framework.events import (
-    Action,
-    ClusterEvent,
-    EventRegistration,
-    EventResource,
-    Hint,
-    QueueingHint,
-)
 from kubescene.scheduler.framework.handle import (
     Handle,
     Keys,
@@ -90,6 +84,78 @@ from kubescene.scheduler.state.nodes import NodeTable
 from kubescene.scheduler.state.pod_kinds import PodSignature
 from kubescene.scheduler.state.pods import PodInfo
 from kubescene.scheduler.state.row_types import Codes, Rows, Scores
+
+
+class EventResource(StrEnum):
+    """What changed. ``ANY`` is the wildcard."""
+
+    POD = "Pod"
+    NODE = "Node"
+    PERSISTENT_VOLUME = "PersistentVolume"
+    PERSISTENT_VOLUME_CLAIM = "PersistentVolumeClaim"
+    STORAGE_CLASS = "StorageClass"
+    CSI_NODE = "CSINode"
+    CSI_DRIVER = "CSIDriver"
+    CSI_STORAGE_CAPACITY = "CSIStorageCapacity"
+    VOLUME_ATTACHMENT = "VolumeAttachment"
+    RESOURCE_CLAIM = "ResourceClaim"
+    RESOURCE_SLICE = "ResourceSlice"
+    DEVICE_CLASS = "DeviceClass"
+    ANY = "*"
+
+
+class Action(IntFlag):
+    """How it changed; the bits are those of kube-scheduler."""
+
+    ADD = 1
+    DELETE = 2
+    UPDATE_NODE_ALLOCATABLE = 4
+    UPDATE_NODE_LABEL = 8
+    UPDATE_NODE_TAINT = 16
+    UPDATE_NODE_CONDITION = 32
+    UPDATE_NODE_ANNOTATION = 64
+    UPDATE_NODE_DECLARED_FEATURE = 128
+    UPDATE_POD_LABEL = 256
+    UPDATE_POD_SCALE_DOWN = 512
+    UPDATE_POD_TOLERATION = 1024
+    UPDATE_POD_SCHEDULING_GATES_ELIMINATED = 2048
+    UPDATE_POD_GENERATED_RESOURCE_CLAIM = 4096
+    UPDATE = 8191 - 3
+    ALL = 8191
+
+
+class Hint(StrEnum):
+    """``QUEUE``: the event may have made the pod schedulable."""
+
+    QUEUE = "Queue"
+    SKIP = "Skip"
+
+
+QueueingHint: TypeAlias = Callable[[PodInfo, Change], Hint]
+
+
+class ClusterEvent(Struct, frozen=True):
+    """A resource and how it changed; resources that have no name here go by their kind."""
+
+    resource: EventResource | GroupVersionKind
+    action: Action
+
+
+@dataclass(frozen=True, slots=True)
+class EventRegistration:
+    """An event that may help a pod this plugin rejected; without a hint it always does.
+
+    Registering an event makes the scheduler watch the kind. ``by_signature``: the hint says the
+    same of all pods of one `PodSignature`, except the pod that the change is about; it is then
+    asked once for all of them. ``pods`` names, by uid, the only pods that a change can help, or
+    says None if it may help any; the hint is then asked about those alone.
+    """
+
+    event: ClusterEvent
+    hint: QueueingHint | None = None
+    by_signature: bool = False
+    pods: Callable[[Change], Collection[str] | None] | None = None
+
 
 __all__ = [
     "MAX_NODE_SCORE",

@@ -6,16 +6,14 @@ is looked up once per signature, or once per kind if nobody looks at the names o
 answer depends on the cluster, the plugin's ``concern_version`` says when it may have changed.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar
 
+from kubescene.scheduler.framework.extensions import Extension, PreFilterExtension
 from kubescene.scheduler.framework.profile import ExtensionPoint
 from kubescene.scheduler.state.memo import Memo
 from kubescene.scheduler.state.pod_kinds import PodSignature
-
-if TYPE_CHECKING:
-    from kubescene.scheduler.framework.runtime import Extension, Framework, PreFilterExtension
 
 
 class _Named(Protocol):
@@ -27,6 +25,24 @@ E = TypeVar("E", bound=_Named)
 
 _Names: TypeAlias = tuple[frozenset[str], frozenset[str]]
 _version_of = attrgetter("concern_version")
+
+
+class ProfilePlugins(Protocol):
+    """What is asked of a profile (`runtime.Framework`) to find out."""
+
+    pre_filter: tuple[PreFilterExtension, ...]
+    pre_score: tuple[Extension, ...]
+    reserve: tuple[Extension, ...]
+    permit: tuple[Extension, ...]
+    pre_bind: tuple[Extension, ...]
+    post_bind: tuple[Extension, ...]
+
+    @property
+    def plugins(self) -> Mapping[str, Any]: ...
+
+    def prepare_by_class(self, extensions: Iterable[PreFilterExtension | Extension]) -> bool: ...
+
+    def answers(self, method: str, point: str) -> list[tuple[str, Callable[..., Any]]]: ...
 
 
 class RelevantPlugins:
@@ -56,7 +72,7 @@ class RelevantPlugins:
     )
 
     def __init__(
-        self, framework: "Framework", unconcerned: frozenset[str], unrated: frozenset[str]
+        self, framework: ProfilePlugins, unconcerned: frozenset[str], unrated: frozenset[str]
     ) -> None:
         pre_scores = frozenset(each.name for each in framework.pre_score)
         self.skipped_filters = unconcerned
@@ -75,7 +91,7 @@ class RelevantPlugins:
         self.pre_filtered: Any = None
         self.pre_scored: Any = None
         self.plan: Any = None
-        """What `routine` has found out about it."""
+        """What the fast path has found out about it."""
 
     def alike(self) -> "RelevantPlugins":
         """The same for another signature, of which nothing is remembered yet."""
@@ -89,7 +105,7 @@ class RelevantPlugins:
 class Relevance:
     """What is known of each signature, as long as no plugin changes its mind."""
 
-    def __init__(self, framework: "Framework") -> None:
+    def __init__(self, framework: ProfilePlugins) -> None:
         self._framework = framework
         self._filtering = framework.answers("concerns", ExtensionPoint.PRE_FILTER)
         self._scoring = framework.answers("concerns_scoring", ExtensionPoint.PRE_SCORE)

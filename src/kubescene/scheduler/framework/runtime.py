@@ -7,15 +7,21 @@ the scheduler knows only one.
 """
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any
+
+import numpy as np
 
 from kubescene.api.records.changes import Change
 from kubescene.errors import ConfigurationError
-from kubescene.scheduler.framework.adapters import adapt_filter, adapt_score
 from kubescene.scheduler.framework.cycle_state import CycleState
+from kubescene.scheduler.framework.extensions import (
+    Extension,
+    PostFilterExtension,
+    PreFilterExtension,
+)
 from kubescene.scheduler.framework.guarded_calls import guarded, guarded_method
 from kubescene.scheduler.framework.interfaces import (
     Action,
@@ -23,12 +29,14 @@ from kubescene.scheduler.framework.interfaces import (
     Codes,
     EventRegistration,
     EventResource,
+    FilterPlugin,
     Handle,
     Hint,
     Plugin,
     QueueingHint,
     Reads,
     Rows,
+    ScorePlugin,
     Scores,
     SeesPods,
 )
@@ -36,7 +44,7 @@ from kubescene.scheduler.framework.plugin_registry import PluginRegistry
 from kubescene.scheduler.framework.points import POINTS, implements
 from kubescene.scheduler.framework.profile import EnabledPlugin, ExtensionPoint, Profile
 from kubescene.scheduler.framework.relevance import Relevance
-from kubescene.scheduler.framework.status import Status
+from kubescene.scheduler.framework.status import SUCCESS, Code, Status
 from kubescene.scheduler.framework.unprepared import Unprepared, UnpreparedFilter, failing
 from kubescene.scheduler.state.node_info import NodeInfo
 from kubescene.scheduler.state.nodes import NodeTable
@@ -44,6 +52,7 @@ from kubescene.scheduler.state.pods import PodInfo
 
 _log = logging.getLogger(__name__)
 
+STATUSES_KEPT = 1024
 EVERY_EVENT = (EventRegistration(ClusterEvent(EventResource.ANY, Action.ALL)),)
 
 
@@ -69,28 +78,6 @@ class FilterExtension:
         return self.reads is Reads.NODE
 
 
-SupposedChange: TypeAlias = Callable[[CycleState, PodInfo, PodInfo, NodeInfo], Status]
-
-
-@dataclass(frozen=True, slots=True)
-class PreFilterExtension:
-    """A PreFilter plugin, and how it follows supposed changes, if it does."""
-
-    name: str
-    call: Callable[..., Any]
-    add_pod: SupposedChange | None = None
-    remove_pod: SupposedChange | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class PostFilterExtension:
-    """A PostFilter plugin; ``answered`` goes on after a call to an extender."""
-
-    name: str
-    call: Callable[..., Any]
-    answered: Callable[..., Any] | None = None
-
-
 @dataclass(frozen=True, slots=True)
 class ScoreExtension:
     """A Score plugin in whole-cluster form; ``one`` is its per-node form, if it has both."""
@@ -106,19 +93,6 @@ class ScoreExtension:
     """As that of a `FilterExtension`."""
     is_blind: bool = False
     """Whether it sees no pods on a node (``rates_by_spec``), and takes many nodes at a time."""
-
-
-@dataclass(frozen=True, slots=True)
-class Extension:
-    """A plugin at a point that has one method.
-
-    ``undo`` is the other half of Reserve; ``awaits`` tells what a PreBind plugin waits for.
-    """
-
-    name: str
-    call: Callable[..., Any]
-    undo: Callable[..., None] | None = None
-    awaits: Callable[..., Any] | None = None
 
 
 class Framework:
@@ -316,3 +290,68 @@ def _registrations(plugin: Any, name: str) -> Sequence[EventRegistration]:
         replace(each, hint=each.hint and partial(_hint, each.hint, name))
         for each in guarded(register, name, "EventsToRegister")()
     )
+
+
+class AdaptedFilter:
+    """Numbers the statuses of a per-node Filter: 1 is the first one ever seen, and so on.
+
+    A plugin that puts ever new numbers into its reasons would fill memory: beyond a limit, statuses
+    are numbered for one attempt only, and verdicts with such numbers are not kept.
+    """
+
+    def __init__(self, plugin: FilterPlugin, kept: int = STATUSES_KEPT) -> None:
+        self._plugin = plugin
+        self._kept = kept
+        self._numbers: dict[Hashable, int] = {}
+        self._statuses: list[Status] = []
+
+    def filter_nodes(self, state: CycleState, pod: PodInfo, nodes: NodeTable, rows: Rows) -> Codes:
+        infos, judge = nodes.infos, self._plugin.filter
+        codes = [self._number(state, judge(state, pod, infos[row])) for row in rows.tolist()]
+        return np.array(codes, dtype=np.int64)
+
+    def describe(self, state: CycleState, pod: PodInfo, code: int) -> Status:
+        del pod
+        if code > self._kept:
+            return state.passing_codes[code - self._kept - 1]
+        return self._statuses[code - 1]
+
+    def _number(self, state: CycleState, status: Status) -> int:
+        if status is SUCCESS:
+            return 0
+        if not isinstance(status, Status):
+            raise TypeError(f"answered with {status!r}, expected a Status")
+        if status.code is Code.SUCCESS:
+            return 0
+        state.filter_errors |= not status.code.is_rejection
+        found = self._numbers.get(status)
+        if found is not None:
+            return found
+        if len(self._statuses) >= self._kept:
+            state.passing_codes.append(status)
+            return self._kept + len(state.passing_codes)
+        self._statuses.append(status)
+        found = self._numbers[status] = len(self._statuses)
+        return found
+
+
+class AdaptedScore:
+    def __init__(self, plugin: ScorePlugin) -> None:
+        self._plugin = plugin
+
+    def score_nodes(self, state: CycleState, pod: PodInfo, nodes: NodeTable, rows: Rows) -> Scores:
+        infos, judge = nodes.infos, self._plugin.score
+        scores: list[Any] = [judge(state, pod, infos[row]) for row in rows.tolist()]
+        for score in scores:
+            # NumPy would cut a fraction off without a word.
+            if type(score) is not int and not isinstance(score, np.integer):
+                raise TypeError(f"answered with {score!r}, expected an integer")
+        return np.array(scores, dtype=np.int64)
+
+
+def adapt_filter(plugin: Any) -> AdaptedFilter:
+    return AdaptedFilter(plugin)
+
+
+def adapt_score(plugin: Any) -> AdaptedScore:
+    return AdaptedScore(plugin)

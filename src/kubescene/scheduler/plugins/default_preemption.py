@@ -35,8 +35,8 @@ from kubescene.scheduler.framework.interfaces import (
     PreEnqueuePlugin,
 )
 from kubescene.scheduler.framework.status import SUCCESS, Code, Status
+from kubescene.scheduler.preemption.best_candidate import Choice, choose, cost_of
 from kubescene.scheduler.preemption.budgets import DISRUPTION_BUDGET, Budgets
-from kubescene.scheduler.preemption.choosing import Choice, choose, cost_of
 from kubescene.scheduler.preemption.dry_runs import DryRun, DryRuns
 from kubescene.scheduler.preemption.evictions import CONDITION, REASON
 from kubescene.scheduler.preemption.victims import pool_of
@@ -57,7 +57,7 @@ class Offer(Struct, frozen=True):
     violations: int
 
 
-class Asking(Struct, frozen=True):
+class ExtenderQuestions(Struct, frozen=True):
     """Extenders that have yet to be asked about the offers, the first of them just now."""
 
     extenders: tuple[Extender, ...]
@@ -101,14 +101,14 @@ class DefaultPreemption(PreEnqueuePlugin, AskingPostFilterPlugin, EnqueueExtensi
             Offer(names[row], results.victims[row], int(results.costs[0, row]))
             for row in np.sort(run.candidates).tolist()
         )
-        return self._ask(state, pod, Asking(extenders, offers, record))
+        return self._ask(state, pod, ExtenderQuestions(extenders, offers, record))
 
     def post_filter_answered(
         self, state: CycleState, pod: PodInfo, diagnosis: FilterDiagnosis, answer: ExtenderAnswer
     ) -> PostFilterResult | ExtenderCall:
         """[X-9] What is left of the offers goes to the next extender."""
         del diagnosis
-        asking = state.read(self.name, Asking)
+        asking = state.read(self.name, ExtenderQuestions)
         extender, offers = asking.extenders[0], asking.offers
         try:
             offers = self._approved(extender, answer)
@@ -117,7 +117,7 @@ class DefaultPreemption(PreEnqueuePlugin, AskingPostFilterPlugin, EnqueueExtensi
                 text = f"preemption: {fault}"
                 return PostFilterResult(Status.error(text), preemption=asking.record)
         rest = asking.extenders[1:] if offers else ()
-        asking = Asking(rest, offers, asking.record)
+        asking = ExtenderQuestions(rest, offers, asking.record)
         return self._ask(state, pod, asking) if rest else self._settled(asking)
 
     # -- who may, and where ------------------------------------------------------------------
@@ -152,7 +152,7 @@ class DefaultPreemption(PreEnqueuePlugin, AskingPostFilterPlugin, EnqueueExtensi
         offer = Offer(names[row], run.results.victims[row], 0)
         return _success(offer, record, choice, ties)
 
-    def _settled(self, asking: Asking) -> PostFilterResult:
+    def _settled(self, asking: ExtenderQuestions) -> PostFilterResult:
         """All extenders have been asked."""
         offers, record = asking.offers, asking.record
         if not offers:
@@ -192,7 +192,7 @@ class DefaultPreemption(PreEnqueuePlugin, AskingPostFilterPlugin, EnqueueExtensi
         extenders = self._handle.extenders.interested(pod)
         return (each for each in extenders if ExtenderVerb.PREEMPT in each.verbs)
 
-    def _ask(self, state: CycleState, pod: PodInfo, asking: Asking) -> ExtenderCall:
+    def _ask(self, state: CycleState, pod: PodInfo, asking: ExtenderQuestions) -> ExtenderCall:
         state.write(self.name, asking)
         return ExtenderCall(
             asking.extenders[0],

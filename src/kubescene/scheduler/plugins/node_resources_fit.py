@@ -71,7 +71,7 @@ _DEFAULT_RESOURCES: Sequence[Mapping[str, Any]] = (
 )
 
 
-class Checks(Struct, frozen=True):
+class FitChecks(Struct, frozen=True):
     """What has to be checked for a pod: resource and amount, in order of the reasons."""
 
     amounts: tuple[tuple[str, int], ...]
@@ -129,13 +129,13 @@ class NodeResourcesFit(
     ) -> tuple[Status, frozenset[str] | None]:
         return SUCCESS, None
 
-    def _checks(self, pod: PodInfo) -> Checks:
+    def _checks(self, pod: PodInfo) -> FitChecks:
         return checks_of(pod) if self._ignored is None else self._ignoring[pod.pod_class]
 
-    def _without_ignored(self, pod_class: PodClass) -> Checks:
+    def _without_ignored(self, pod_class: PodClass) -> FitChecks:
         assert self._ignored is not None
         amounts = make_checks(pod_class.requests).amounts
-        return Checks(tuple(each for each in amounts if not self._ignored.covers(each[0])))
+        return FitChecks(tuple(each for each in amounts if not self._ignored.covers(each[0])))
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         code = shortages(self._checks(pod), node.allocatable, node.requested, self.classes)
@@ -241,28 +241,28 @@ class NodeResourcesFit(
         return signing.resources(signature)
 
 
-def checks_of(pod: PodInfo) -> Checks:
+def checks_of(pod: PodInfo) -> FitChecks:
     return pod.pod_class.compiled(_compile)
 
 
-def compiled_checks(pod_class: PodClass) -> Checks:
+def compiled_checks(pod_class: PodClass) -> FitChecks:
     return pod_class.compiled(_compile)
 
 
-def _compile(pod_class: PodClass) -> Checks:
+def _compile(pod_class: PodClass) -> FitChecks:
     return make_checks(pod_class.requests)
 
 
-def make_checks(requests: Amounts) -> Checks:
+def make_checks(requests: Amounts) -> FitChecks:
     scalars = sorted(name for name in requests if is_scalar(name))
     names = [name for name in (*_ORDER, *scalars) if requests.get(name, 0) > 0]
     if len(names) > _MOST_RESOURCES:
         raise ValueError(f"a pod can ask for {_MOST_RESOURCES} resources, not for {len(names)}")
-    return Checks(tuple((name, requests[name]) for name in names))
+    return FitChecks(tuple((name, requests[name]) for name in names))
 
 
 def shortages(
-    checks: Checks, allocatable: Amounts, requested: Amounts, classes: DeviceClasses
+    checks: FitChecks, allocatable: Amounts, requested: Amounts, classes: DeviceClasses
 ) -> int:
     """0 if the pod fits, else one bit per shortage; the highest bit says that it never will.
 

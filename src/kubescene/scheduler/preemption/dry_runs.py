@@ -15,8 +15,8 @@ import numpy as np
 from kubescene.instruments.attempts import TriedNode
 from kubescene.scheduler.framework.interfaces import Rows, TryOut
 from kubescene.scheduler.framework.status import Code, Status
+from kubescene.scheduler.preemption.best_candidate import Cost, cost_of
 from kubescene.scheduler.preemption.budgets import Budgets
-from kubescene.scheduler.preemption.choosing import Cost, cost_of
 from kubescene.scheduler.preemption.victims import NO_VICTIMS, Victims, find_victims, pool_of
 from kubescene.scheduler.state.deltas import Delta, DeltaKind, DeltaReader
 from kubescene.scheduler.state.node_info import NO_ROW

@@ -33,7 +33,7 @@ CONDITION = "DisruptionTarget"
 REASON = "PreemptionByScheduler"
 
 
-class Evictions:
+class VictimEvictions:
     """Makes room for pods, one preemptor at a time."""
 
     def __init__(

@@ -31,7 +31,7 @@ NODE_DELETED = ClusterEvent(EventResource.NODE, Action.DELETE)
 _NODE_TAINT = Action.UPDATE_NODE_TAINT
 _TELLING = (b'"resourceClaimStatuses"', b'"resources"', b'"allocatedResources"')
 """Members of a status that may make more of an update."""
-_BOOKKEEPING = ("resourceVersion", "generation", "managedFields", "finalizers")
+_SERVER_FIELDS = ("resourceVersion", "generation", "managedFields", "finalizers")
 
 
 def node_events(before: ReadOnlyObject, after: ReadOnlyObject) -> list[ClusterEvent]:
@@ -176,7 +176,7 @@ def _scaled_down(before: ReadOnlyObject, after: ReadOnlyObject) -> bool:
 
 def _stripped(obj: ReadOnlyObject) -> JsonObject:
     """What of a pod may matter to its placement; resource claims have an event of their own."""
-    metadata = {name: each for name, each in obj["metadata"].items() if name not in _BOOKKEEPING}
+    metadata = {name: each for name, each in obj["metadata"].items() if name not in _SERVER_FIELDS}
     rest = {name: each for name, each in obj.items() if name not in ("status", "metadata")}
     return {**rest, "metadata": metadata}
 

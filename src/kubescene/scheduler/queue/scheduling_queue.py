@@ -19,15 +19,20 @@ Time is virtual and often stands still, so each enqueue takes a timestamp of its
 nanosecond after the last: order never depends on anything but arrival (Q-2).
 """
 
+import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from kubescene.api.records.changes import Change
 from kubescene.clock import MINUTE, SECOND, Clock
+from kubescene.errors import PluginError
+from kubescene.scheduler.framework.extensions import Extension
 from kubescene.scheduler.framework.feature_gates import DEFAULT_GATES, FeatureGates
+from kubescene.scheduler.framework.guarded_calls import PluginErrors
 from kubescene.scheduler.framework.interfaces import ClusterEvent, Hint
 from kubescene.scheduler.framework.profile import Backoff
-from kubescene.scheduler.framework.status import Status
+from kubescene.scheduler.framework.runtime import Framework
+from kubescene.scheduler.framework.status import SUCCESS, Status
 from kubescene.scheduler.queue.cluster_events import Hints, Interest
 from kubescene.scheduler.queue.waiting_places import (
     ACTIVE,
@@ -46,6 +51,8 @@ from kubescene.scheduler.queue.waiting_places import (
     Unschedulable,
 )
 from kubescene.scheduler.state.pods import Identified, PodInfo
+
+_log = logging.getLogger(__name__)
 
 ASKING_KEPT = 1024
 UNSCHEDULABLE_LIMIT = 5 * MINUTE
@@ -511,3 +518,27 @@ def _strength(strategy: Strategy) -> int:
 
 def _order_of_move(move: tuple[QueuedPod, Strategy]) -> int:
     return move[0].set_aside
+
+
+class PreEnqueueChecks:
+    """Asks the PreEnqueue plugins of a pod's profile."""
+
+    def __init__(self, frameworks: Mapping[str, Framework], plugin_errors: PluginErrors) -> None:
+        self._frameworks = frameworks
+        self._plugin_errors = plugin_errors
+
+    def __call__(self, pod: PodInfo) -> Status:
+        for extension in self._frameworks[pod.scheduler_name].pre_enqueue:
+            try:
+                status: Status = extension.call(pod)
+            except PluginError as error:
+                status = self._kept_out(extension, pod, error)
+            if status is not SUCCESS and not status.ok:
+                return status.by(extension.name)
+        return SUCCESS
+
+    def _kept_out(self, extension: Extension, pod: PodInfo, error: PluginError) -> Status:
+        """A plugin that cannot say lets nobody in."""
+        self._plugin_errors.bear(error)
+        _log.warning("%s keeps %s out of the queue: %s", extension.name, pod.key, error)
+        return Status.error(str(error))

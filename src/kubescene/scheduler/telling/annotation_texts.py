@@ -21,7 +21,7 @@ HISTORY = PREFIX + "result-history"
 SELECTED_NODE = "selected-node"
 CUT = "(cut)"
 _SHARES = 8
-_BOOKKEEPING = ("resourceVersion", "generation", "managedFields")
+_SERVER_FIELDS = ("resourceVersion", "generation", "managedFields")
 _ESCAPES = (
     (b"<", b"\\u003c"),
     (b">", b"\\u003e"),
@@ -54,7 +54,7 @@ def only_results_differ(before: ReadOnlyObject, after: ReadOnlyObject) -> bool:
 
 
 def _other_parts(pod: ReadOnlyObject) -> tuple[Any, ...]:
-    metadata = {name: each for name, each in pod["metadata"].items() if name not in _BOOKKEEPING}
+    metadata = {name: each for name, each in pod["metadata"].items() if name not in _SERVER_FIELDS}
     held = metadata.pop("annotations", None) or {}
     others = {key: text for key, text in held.items() if not key.startswith(PREFIX)}
     return pod["spec"], metadata, others

@@ -6,7 +6,7 @@ It knows the form of the recordings and no rule of autoscaling.
 
 Recordings of the horizontal pod autoscaler's controller: pass by pass through our function.
 
-The replay plays the API server of the recording (`horizontal_worlds`): objects, pods, metrics and
+The replay plays the API server of the recording (`HorizontalWorld`): objects, pods, metrics and
 refused writes. It runs on our own decisions; a case ends with the first pass that differs.
 """
 

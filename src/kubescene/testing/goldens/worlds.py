@@ -43,7 +43,7 @@ from kubescene.scheduler.groups.attempts import GroupAttempts
 from kubescene.scheduler.groups.trials import GroupTrial, final_decision
 from kubescene.scheduler.options import SchedulerOptions
 from kubescene.scheduler.queue.waiting_places import QueuedPod
-from kubescene.scheduler.scheduler import Parts, Scheduler
+from kubescene.scheduler.scheduler import PartMakers, Scheduler
 from kubescene.scheduler.state.pods import PodInfo
 from kubescene.scheduler.telling.attempt_reports import AttemptReports
 from kubescene.store import Store
@@ -211,7 +211,7 @@ class Witness:
         self.scheduler = Scheduler(
             context,
             options,
-            Parts(
+            PartMakers(
                 partial(WitnessedReports, self),
                 partial(WitnessedAttempts, self),
                 partial(WitnessedGroups, self),

@@ -90,7 +90,7 @@ class SinusoidalConfig(_RequestFields, frozen=True, kw_only=True):
     period: int = 50 * SECOND
 
 
-class RunRequest(_RequestFields, frozen=True, kw_only=True):
+class SkenarioRequest(_RequestFields, frozen=True, kw_only=True):
     """The body. ``in_memory_database`` is read and changes nothing: the server's store is one."""
 
     run_for: int = 180 * SECOND
@@ -133,7 +133,7 @@ FIELDS = {
 """Where a fault of the run lies in the request."""
 
 
-def run_requested(request: RunRequest, name: str = "run") -> TrafficRun:
+def run_requested(request: SkenarioRequest, name: str = "run") -> TrafficRun:
     """The TrafficRun of a request; faults are `TrafficError` with the request's field."""
     check_request(request)
     try:
@@ -142,7 +142,7 @@ def run_requested(request: RunRequest, name: str = "run") -> TrafficRun:
         raise in_the_request(error, request) from error
 
 
-def in_the_request(error: TrafficError, request: RunRequest) -> TrafficError:
+def in_the_request(error: TrafficError, request: SkenarioRequest) -> TrafficError:
     """The same fault, with the name that the field has in the request."""
     path = FIELDS.get(error.path, error.path)
     if path.startswith("spec.autoscalers"):
@@ -152,18 +152,18 @@ def in_the_request(error: TrafficError, request: RunRequest) -> TrafficError:
     return TrafficError(error.message, path=path)
 
 
-def read_request(document: Any) -> RunRequest:
+def read_request(document: Any) -> SkenarioRequest:
     """The request of a decoded body."""
     if not isinstance(document, dict):
         raise TrafficError("the body must be a JSON object")
     try:
-        return msgspec.convert(document, RunRequest)
+        return msgspec.convert(document, SkenarioRequest)
     except msgspec.ValidationError as error:
         what, _, where = str(error).partition(" - at `$")
         raise TrafficError(what, path=where.strip(".`")) from error
 
 
-def check_request(request: RunRequest) -> None:
+def check_request(request: SkenarioRequest) -> None:
     """What types cannot say and the run would not see."""
     if request.traffic_pattern not in PATTERNS:
         given = request.traffic_pattern
@@ -190,7 +190,7 @@ def _not_negative(value: int, path: str) -> None:
         raise TrafficError(f"must be neither negative nor beyond 64 bits, not {value}", path=path)
 
 
-def _spec(request: RunRequest) -> TrafficSpec:
+def _spec(request: SkenarioRequest) -> TrafficSpec:
     tick = TrafficDuration(request.tick_interval)
     return TrafficSpec(
         duration=TrafficDuration(request.run_for),
@@ -216,7 +216,7 @@ def _spec(request: RunRequest) -> TrafficSpec:
     )
 
 
-def _traffic(request: RunRequest) -> Traffic:
+def _traffic(request: SkenarioRequest) -> Traffic:
     pattern = PATTERNS[request.traffic_pattern]
     match pattern:
         case Pattern.UNIFORM:
@@ -250,4 +250,4 @@ def _uniform(given: UniformConfig) -> UniformTraffic:
     )
 
 
-build(RunRequest)
+build(SkenarioRequest)

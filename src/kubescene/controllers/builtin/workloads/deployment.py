@@ -65,7 +65,7 @@ DEPLOYMENT = GroupVersionKind("apps", "v1", "Deployment")
 REPORTER = "deployment-controller"
 
 
-class Told(msgspec.Struct, frozen=True):
+class StatusPass(msgspec.Struct, frozen=True):
     """What a pass looked at that writes nothing but ``status``.
 
     What it wrote comes back as a change. A pass at the same instant that finds just that, and no
@@ -100,7 +100,7 @@ class DeploymentReconciler:
     def __init__(self) -> None:
         self._keys: dict[str, ObjectKey] = {}
         self._orphans = Orphans()
-        self._told: dict[ObjectKey, Told] = {}
+        self._told: dict[ObjectKey, StatusPass] = {}
         self._at_rest: dict[ObjectKey, int] = {}
         self._standing: dict[ObjectKey, Standing] = {}
         self._waiting: dict[ObjectKey, CountedRollout] = {}
@@ -200,7 +200,7 @@ class DeploymentReconciler:
         # What is complete is tidied up next, and Recreate looks at pods as well.
         if status and rollout.limits.rolling and not statuses.is_complete(deployment, status):
             annotations = deployment["metadata"].get("annotations")
-            self._told[key] = Told(deployment["spec"], annotations, status)
+            self._told[key] = StatusPass(deployment["spec"], annotations, status)
             if (waiting := waiting_of(rollout, status, self._now)) is not None:
                 self._waiting[key] = waiting
             return Plan(plan.writes, statuses.until_deadline(deployment, status, self._now))

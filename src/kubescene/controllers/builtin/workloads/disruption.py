@@ -108,11 +108,11 @@ class CoveredPods:
         return len(self._pods)
 
 
-class UncountableError(KubesceneError):
+class UncountablePodsError(KubesceneError):
     """It cannot be said how many pods there should be. The message goes into the status."""
 
 
-class Demand(Struct, frozen=True):
+class WantedPods(Struct, frozen=True):
     """How many pods there should be, and how many of them have to be healthy."""
 
     expected: int
@@ -188,7 +188,7 @@ class DisruptionReconciler:
             fill(covered, key.namespace, reader)
         try:
             demand = self._demand(budget, covered, reader)
-        except UncountableError as error:
+        except UncountablePodsError as error:
             plan = told(budget, failed_status(budget, str(error), now))
             return replace(plan, notices=(uncounted(budget, error),))
         disrupted = still_expected(budget, covered, now)
@@ -205,18 +205,18 @@ class DisruptionReconciler:
 
     # -- how many there should be ------------------------------------------------------------
 
-    def _demand(self, budget: JsonObject, covered: CoveredPods, reader: Reader) -> Demand:
+    def _demand(self, budget: JsonObject, covered: CoveredPods, reader: Reader) -> WantedPods:
         """Counts ask for the pods that are there, percentages for what their owners want."""
         spec, place = budget.get("spec") or {}, budget["metadata"]["namespace"]
         most, least = spec.get("maxUnavailable"), spec.get("minAvailable")
         if most is not None:
             expected = self._wanted(covered, place, reader)
-            return Demand(expected, max(expected - share(most, expected, rounded_up=True), 0))
+            return WantedPods(expected, max(expected - share(most, expected, rounded_up=True), 0))
         if isinstance(least, str):
             expected = self._wanted(covered, place, reader)
-            return Demand(expected, share(least, expected, rounded_up=True))
+            return WantedPods(expected, share(least, expected, rounded_up=True))
         # A budget that says neither protects nothing and expects nothing.
-        return Demand(0, 0) if least is None else Demand(len(covered), least)
+        return WantedPods(0, 0) if least is None else WantedPods(len(covered), least)
 
     def _wanted(self, covered: CoveredPods, namespace: str, reader: Reader) -> int:
         """The replicas of all owners together. Pods that nobody manages do not count."""
@@ -224,7 +224,7 @@ class DisruptionReconciler:
         for owner, pod in covered.owners():
             ref = self._scaled(owner, namespace, reader)
             if ref is None:
-                raise UncountableError(f'found no controllers for pod "{pod}"')
+                raise UncountablePodsError(f'found no controllers for pod "{pod}"')
             scale = reader.get_scale(ref)
             scales[scale["metadata"]["uid"]] = scale["spec"].get("replicas", 0)
         return sum(scales.values())
@@ -245,12 +245,12 @@ class DisruptionReconciler:
         try:
             resource_type = self._scheme.of_kind(owner["apiVersion"], owner["kind"])
         except ApiError:
-            raise UncountableError(
+            raise UncountablePodsError(
                 f'no matches for kind "{owner["kind"]}" in version "{owner["apiVersion"]}"'
             ) from None
         if "scale" not in resource_type.subresources:
             resource = resource_type.named_resource
-            raise UncountableError(f"{resource} does not implement the scale subresource")
+            raise UncountablePodsError(f"{resource} does not implement the scale subresource")
         return resource_type.gvk
 
 
@@ -291,7 +291,7 @@ def still_expected(budget: JsonObject, covered: CoveredPods, now: int) -> dict[s
 def counted_status(
     budget: JsonObject,
     covered: CoveredPods,
-    demand: Demand,
+    demand: WantedPods,
     disrupted: Mapping[str, str],
     now: int,
 ) -> JsonObject:
@@ -323,7 +323,7 @@ def empty(budget: JsonObject) -> Notice:
     return Notice(regarding(budget), NORMAL, "NoPods", "No matching pods found", REPORTER)
 
 
-def uncounted(budget: JsonObject, error: UncountableError) -> Notice:
+def uncounted(budget: JsonObject, error: UncountablePodsError) -> Notice:
     message = f"Failed to calculate the number of expected pods: {error}"
     reason = "CalculateExpectedPodCountFailed"
     return Notice(regarding(budget), WARNING, reason, message, REPORTER)

@@ -22,7 +22,7 @@ _COST = re.compile(r"0|[1-9]\d*|-\d+", re.ASCII)
 _PHASES = {"Pending": 0, "Unknown": 1, "Running": 2}
 
 
-class Candidate(Struct, frozen=True):
+class RankedPod(Struct, frozen=True):
     """What the order looks at. ``rank`` decides before the times, ``restarts`` between them."""
 
     pod: JsonObject
@@ -35,13 +35,13 @@ class Candidate(Struct, frozen=True):
 
 def deletion_order(pods: Sequence[JsonObject], now: int) -> list[JsonObject]:
     """The same pods, the first to be deleted first; full ties by name."""
-    crowd = Counter(pod["spec"].get("nodeName", "") for pod in pods)
-    candidates = [candidate(pod, crowd) for pod in sorted(pods, key=pod_name)]
+    by_node = Counter(pod["spec"].get("nodeName", "") for pod in pods)
+    candidates = [candidate(pod, by_node) for pod in sorted(pods, key=pod_name)]
     candidates.sort(key=cmp_to_key(lambda one, other: compare(one, other, now)))
     return [found.pod for found in candidates]
 
 
-def candidate(pod: JsonObject, crowd: Counter[str]) -> Candidate:
+def candidate(pod: JsonObject, by_node: Counter[str]) -> RankedPod:
     metadata, status = pod["metadata"], pod.get("status") or {}
     node = pod["spec"].get("nodeName", "")
     ready_at = ready_since(status)
@@ -50,13 +50,13 @@ def candidate(pod: JsonObject, crowd: Counter[str]) -> Candidate:
         _PHASES.get(status.get("phase", ""), 1),
         ready_at is not None,
         deletion_cost(metadata),
-        -crowd[node],
+        -by_node[node],
     )
     created_at = parse_time(metadata["creationTimestamp"])
-    return Candidate(pod, rank, ready_at, most_restarts(pod), created_at, metadata["uid"])
+    return RankedPod(pod, rank, ready_at, most_restarts(pod), created_at, metadata["uid"])
 
 
-def compare(one: Candidate, other: Candidate, now: int) -> int:
+def compare(one: RankedPod, other: RankedPod, now: int) -> int:
     """Negative if ``one`` is to be deleted before ``other``; the first difference decides."""
     if one.rank != other.rank:
         return -1 if one.rank < other.rank else 1
@@ -70,7 +70,7 @@ def compare(one: Candidate, other: Candidate, now: int) -> int:
     return 0
 
 
-def compare_ages(one: Candidate, other: Candidate, age: int, other_age: int) -> int:
+def compare_ages(one: RankedPod, other: RankedPod, age: int, other_age: int) -> int:
     """The younger first; ages that are much the same leave it to the uid."""
     if age != other_age:
         return age - other_age

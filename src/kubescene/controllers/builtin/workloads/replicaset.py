@@ -47,7 +47,7 @@ BURST_REPLICAS = 500
 """At most this many pods are created or deleted in one pass."""
 
 
-class Rest(msgspec.Struct, frozen=True):
+class SettledSet(msgspec.Struct, frozen=True):
     """A set with nothing left to do: it has its pods, and the status that a pass has found.
 
     That stays so while neither the set nor the counts of its pods change.
@@ -87,8 +87,8 @@ class ReplicaSetReconciler:
         self._tallies: defaultdict[str, PodTally] = defaultdict(PodTally)
         self._orphans = Orphans()
         self._failures: dict[ObjectKey, JsonObject] = {}
-        self._told: dict[ObjectKey, Rest] = {}
-        self._at_rest: dict[ObjectKey, Rest] = {}
+        self._told: dict[ObjectKey, SettledSet] = {}
+        self._at_rest: dict[ObjectKey, SettledSet] = {}
         self._now = 0
 
     # -- watching --------------------------------------------------------------------------
@@ -217,7 +217,7 @@ class ReplicaSetReconciler:
     def recounted(self, recount: Recount) -> None:
         rest = self._at_rest[recount.key]
         changes = rest.tally.changes
-        self._at_rest[recount.key] = Rest(rest.tally, changes, rest.spec, recount.status)
+        self._at_rest[recount.key] = SettledSet(rest.tally, changes, rest.spec, recount.status)
 
     def refused(self, key: ObjectKey, write: Write, error: ApiError, reader: Reader) -> Plan:
         """A refused create or delete shows up as the condition ReplicaFailure."""
@@ -279,12 +279,12 @@ class ReplicaSetReconciler:
 
     def _rest(
         self, key: ObjectKey, replica_set: JsonObject, tally: PodTally, status: JsonObject
-    ) -> Rest | None:
+    ) -> SettledSet | None:
         """A set that has its pods and this status needs nothing until one of them changes."""
         spec, metadata = replica_set["spec"], replica_set["metadata"]
         plain = not spec.get("minReadySeconds") and "deletionTimestamp" not in metadata
         return (
-            Rest(tally, tally.changes, spec, status)
+            SettledSet(tally, tally.changes, spec, status)
             if plain and key not in self._failures
             else None
         )
@@ -318,7 +318,7 @@ def notice(replica_set: JsonObject, kind: str, reason: str, message: str) -> Not
     return Notice(regarding(replica_set), kind, reason, message, REPORTER)
 
 
-def put(rests: dict[ObjectKey, Rest], key: ObjectKey, rest: Rest | None) -> None:
+def put(rests: dict[ObjectKey, SettledSet], key: ObjectKey, rest: SettledSet | None) -> None:
     """Note a rest, or that there is none."""
     if rest is None:
         rests.pop(key, None)

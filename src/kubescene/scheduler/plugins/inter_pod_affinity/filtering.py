@@ -11,7 +11,7 @@ import numpy as np
 
 from kubescene.scheduler.domains.affinity_terms import CarriedTerm, TermKind, pod_affinity
 from kubescene.scheduler.domains.census import PodCensus
-from kubescene.scheduler.domains.row_counters import Matcher, RowCounter
+from kubescene.scheduler.domains.groups import Matcher, RowCounter
 from kubescene.scheduler.domains.tallies import DomainTally
 from kubescene.scheduler.framework.interfaces import Codes, Rows
 from kubescene.scheduler.plugins.inter_pod_affinity.matchers import (

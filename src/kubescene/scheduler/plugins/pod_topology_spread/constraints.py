@@ -23,7 +23,7 @@ SYSTEM_DEFAULTS: Sequence[ReadOnlyObject] = (
 
 
 @dataclass(frozen=True, slots=True)
-class Constraint:
+class SpreadConstraint:
     max_skew: int
     topology_key: str
     selector: LabelSelector
@@ -34,24 +34,24 @@ class Constraint:
     def matches(self, labels: Mapping[str, str]) -> bool:
         return self.selector.matches(labels)
 
-    def selecting(self, selector: LabelSelector) -> "Constraint":
+    def selecting(self, selector: LabelSelector) -> "SpreadConstraint":
         """The same for pods that another selector finds."""
         return replace(self, selector=selector)
 
 
 def constraints_of(
     written: Sequence[ReadOnlyObject], labels: Mapping[str, str], action: str
-) -> tuple[Constraint, ...]:
+) -> tuple[SpreadConstraint, ...]:
     """Those that demand ``action``, for a pod with these labels; raises `SelectorError`."""
     return tuple(
         _constraint(each, labels) for each in written if each.get("whenUnsatisfiable") == action
     )
 
 
-def _constraint(written: ReadOnlyObject, labels: Mapping[str, str]) -> Constraint:
+def _constraint(written: ReadOnlyObject, labels: Mapping[str, str]) -> SpreadConstraint:
     """What is left out has its default (PTS-2)."""
     minimum = written.get("minDomains")
-    return Constraint(
+    return SpreadConstraint(
         written.get("maxSkew") or 0,
         written.get("topologyKey") or "",
         _selector(written, labels),

@@ -1,24 +1,74 @@
 """Hard constraints: what PreFilter prepares and Filter reads.
 
 With the pod on a node, no domain may hold more than ``maxSkew`` pods more than the emptiest one.
+Which nodes count is said by an `Eligibility`.
 """
 
 from collections.abc import Hashable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kubescene.api.selectors import find_untolerated
 from kubescene.scheduler.domains.census import PodCensus
-from kubescene.scheduler.domains.row_counters import RowCounter
+from kubescene.scheduler.domains.groups import RowCounter
 from kubescene.scheduler.domains.tallies import DomainTally
 from kubescene.scheduler.framework.interfaces import Codes, Rows
 from kubescene.scheduler.plugins.node_affinity import compile_affinity
-from kubescene.scheduler.plugins.pod_topology_spread.constraints import Constraint, SpreadPods
-from kubescene.scheduler.plugins.pod_topology_spread.eligibility import Eligibility
+from kubescene.scheduler.plugins.pod_topology_spread.constraints import SpreadConstraint, SpreadPods
 from kubescene.scheduler.state.node_info import NodeInfo
+from kubescene.scheduler.state.node_selectors import select, select_label
 from kubescene.scheduler.state.nodes import NodeTable
-from kubescene.scheduler.state.pod_kinds import PodSignature
+from kubescene.scheduler.state.pod_kinds import PodClass, PodSignature
 from kubescene.scheduler.state.pods import PodInfo
+
+
+class Eligibility(NamedTuple):
+    """Nodes that have all these labels; with ``affinity``, that the node affinity of these pods
+    admits; with ``tolerating``, that they tolerate the taints of (PTS-3).
+    """
+
+    keys: tuple[str, ...] = ()
+    affinity: PodClass | None = None
+    tolerating: PodClass | None = None
+
+    def admits(self, node: NodeInfo) -> bool:
+        if not all(key in node.labels for key in self.keys):
+            return False
+        if self.affinity is not None:
+            affinity = self.affinity.compiled(compile_affinity)
+            if not affinity.admits(node.labels, node.name):
+                return False
+        if self.tolerating is None:
+            return True
+        return find_untolerated(node.taints, self.tolerating.tolerations) is None
+
+    def mask(self, nodes: NodeTable) -> NDArray[np.bool_] | None:
+        """The same for all nodes at once; None if all count."""
+        mask = np.ones(len(nodes), dtype=np.bool_)
+        for key in self.keys:
+            mask &= nodes.label(key).ids >= 0
+        if self.affinity is not None:
+            mask &= _admitted(self.affinity, nodes)
+        if self.tolerating is not None:
+            mask &= _tolerated(self.tolerating, nodes)
+        return None if mask.all() else mask
+
+
+def _admitted(pod_class: PodClass, nodes: NodeTable) -> NDArray[np.bool_]:
+    affinity, rows = pod_class.compiled(compile_affinity), np.arange(len(nodes), dtype=np.intp)
+    mask = np.ones(rows.size, dtype=np.bool_)
+    for requirement in affinity.labels:
+        mask &= select_label(requirement, nodes, rows)
+    return mask if affinity.required is None else mask & select(affinity.required, nodes, rows)
+
+
+def _tolerated(pod_class: PodClass, nodes: NodeTable) -> NDArray[np.bool_]:
+    tolerations = pod_class.tolerations
+    each = [find_untolerated(taints, tolerations) is None for taints in nodes.taint_sets]
+    return np.array(each, dtype=np.bool_).take(nodes.taint_ids)
+
 
 MISSING_LABEL, SKEWED = 1, 2
 _FEW_DOMAINS = 128
@@ -30,7 +80,7 @@ class CountedConstraint:
     __slots__ = ("_counter", "constraint", "counted", "limit", "pods")
 
     def __init__(
-        self, constraint: Constraint, signature: PodSignature, keys: tuple[str, ...]
+        self, constraint: SpreadConstraint, signature: PodSignature, keys: tuple[str, ...]
     ) -> None:
         pod_class = signature.pod_class
         affine = constraint.honors_affinity and compile_affinity(pod_class).requires_something
@@ -54,7 +104,7 @@ class CountedConstraint:
 
 
 def counted_constraints(
-    constraints: Sequence[Constraint], signature: PodSignature, *, require_all: bool = True
+    constraints: Sequence[SpreadConstraint], signature: PodSignature, *, require_all: bool = True
 ) -> tuple[CountedConstraint, ...]:
     """With ``require_all``, only nodes count that have the keys of all constraints (PTS-3)."""
     keys = tuple(dict.fromkeys(each.topology_key for each in constraints)) if require_all else ()

@@ -11,11 +11,11 @@ from kubescene.scheduler.framework.interfaces import (
     EventResource,
     Hint,
 )
-from kubescene.scheduler.plugins.pod_topology_spread.constraints import Constraint
+from kubescene.scheduler.plugins.pod_topology_spread.constraints import SpreadConstraint
 from kubescene.scheduler.state.pods import PodInfo
 from kubescene.types import ReadOnlyObject
 
-Constraints: TypeAlias = Sequence[Constraint]
+Constraints: TypeAlias = Sequence[SpreadConstraint]
 
 
 class SpreadHints:

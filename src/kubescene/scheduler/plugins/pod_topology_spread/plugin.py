@@ -36,7 +36,7 @@ from kubescene.scheduler.plugins.pod_topology_spread.constraints import (
     HARD,
     SOFT,
     SYSTEM_DEFAULTS,
-    Constraint,
+    SpreadConstraint,
     constraints_of,
 )
 from kubescene.scheduler.plugins.pod_topology_spread.default_selectors import DefaultSelectors
@@ -217,7 +217,7 @@ class PodTopologySpread(
             self._hard.clear()
             self._soft.clear()
 
-    def _constraints(self, pod: PodInfo, action: str) -> tuple[Constraint, ...]:
+    def _constraints(self, pod: PodInfo, action: str) -> tuple[SpreadConstraint, ...]:
         """The pod's own; if it has none of any kind, the default ones (PTS-1)."""
         if own := _written(pod.signature):
             return constraints_of(own, pod.labels, action)
@@ -229,7 +229,7 @@ class PodTopologySpread(
             return ()
         return tuple(each.selecting(selector) for each in defaults)
 
-    def _constraints_or_none(self, pod: PodInfo) -> tuple[Constraint, ...] | None:
+    def _constraints_or_none(self, pod: PodInfo) -> tuple[SpreadConstraint, ...] | None:
         try:
             return self._constraints(pod, HARD)
         except SelectorError:

@@ -1,0 +1,214 @@
+"""The verbs that everybody writes with, and how objects are read.
+
+Reading and the rules of kinds are the same for all registries; the verbs are those of an embedded
+world (`kubescene.registry.registry`) or of one whose objects another API server holds. What is
+made of verbs (`Registry`) stands above.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+import orjson
+
+from kubescene.actors import Actor, Role
+from kubescene.api import conversion
+from kubescene.api.gates import OpenGate, WriteGate
+from kubescene.api.options import NO_OPTIONS, DeleteOptions, OperationOrigin, WriteOptions
+from kubescene.api.patching.patches import PatchType
+from kubescene.api.records import Record
+from kubescene.api.schemas.strict_decoding import strict_error
+from kubescene.api.scheme import GroupVersionKind, ResourceType, Scheme
+from kubescene.clock import Clock, Identities
+from kubescene.instruments import Instruments
+from kubescene.registry import decoding
+from kubescene.registry.admission.chain import AdmissionChain
+from kubescene.registry.checks import Checks
+from kubescene.registry.clocks import Clocks
+from kubescene.registry.custom_resources import CustomResources
+from kubescene.registry.preconditions import not_found
+from kubescene.registry.preparation import Preparation
+from kubescene.registry.writes import WriteRequest
+from kubescene.store import Store
+from kubescene.types import JsonObject
+
+BINDING = GroupVersionKind("", "v1", "Binding")
+
+
+class RegistryBase(ABC):
+    """All verbs over one store but those of subresources.
+
+    ``track_fields`` says whether every write is noted in ``managedFields``. Off, which is the
+    default because it costs time and space, only applies are, and writes of the kinds in
+    ``always_tracked`` (design note 0012).
+    """
+
+    def __init__(
+        self,
+        *,
+        scheme: Scheme,
+        store: Store,
+        clock: Clock,
+        identities: Identities,
+        admission: AdmissionChain,
+        instruments: Instruments | None = None,
+        server_clock: Clock | None = None,
+    ) -> None:
+        self.scheme = scheme
+        self.store = store
+        self.clock = clock
+        self.clocks = Clocks(clock, server_clock)
+        self.identities = identities
+        self.instruments = instruments or Instruments()
+        self.gate: WriteGate = OpenGate()
+        self.custom = CustomResources(scheme, store)
+        self.admission = admission
+        self.checks = Checks(admission, store, clock, self.custom)
+        self.preparation = Preparation(store, clock, self.custom)
+        self.track_fields = False
+        self.always_tracked: frozenset[GroupVersionKind] = frozenset()
+
+    # -- verbs -----------------------------------------------------------------------------
+
+    @abstractmethod
+    def create(
+        self,
+        actor: Actor,
+        obj: JsonObject,
+        *,
+        namespace: str = "",
+        options: WriteOptions = NO_OPTIONS,
+    ) -> Record:
+        """Create an object; its own namespace, if any, must agree with ``namespace``."""
+
+    @abstractmethod
+    def update(
+        self,
+        actor: Actor,
+        obj: JsonObject,
+        *,
+        namespace: str = "",
+        subresource: str = "",
+        options: WriteOptions = NO_OPTIONS,
+    ) -> Record:
+        """Replace an object (or its status), checking ``resourceVersion`` if it is given."""
+
+    @abstractmethod
+    def patch(
+        self,
+        actor: Actor,
+        resource_type: ResourceType,
+        namespace: str,
+        name: str,
+        patch: Any,
+        patch_type: PatchType,
+        *,
+        subresource: str = "",
+        options: WriteOptions = NO_OPTIONS,
+        inspect: Callable[[JsonObject], JsonObject] | None = None,
+    ) -> Record:
+        """Change an object as a patch says, in the version of ``resource_type``.
+
+        ``inspect`` sees the patched object before anything else does and returns it, changed or
+        not, or refuses it: the API server's field validation.
+        """
+
+    @abstractmethod
+    def bind(
+        self,
+        actor: Actor,
+        namespace: str,
+        name: str,
+        target: JsonObject,
+        *,
+        options: WriteOptions = NO_OPTIONS,
+    ) -> Record:
+        """Assign a pod to a node: the ``binding`` subresource."""
+
+    @abstractmethod
+    def delete(
+        self,
+        actor: Actor,
+        resource_type: ResourceType,
+        namespace: str,
+        name: str,
+        *,
+        options: DeleteOptions,
+        origin: OperationOrigin | None = None,
+    ) -> Record:
+        """Delete, or mark for deletion. The record is the object's newest state."""
+
+    # -- reading ---------------------------------------------------------------------------
+
+    def record(self, resource_type: ResourceType, namespace: str, name: str) -> Record:
+        """The stored record; 404 if there is none."""
+        record = self.store.get(resource_type.group_resource, namespace, name)
+        if record is None:
+            raise not_found(resource_type, name)
+        return record
+
+    def type_of(self, gvk: GroupVersionKind) -> ResourceType:
+        return self.scheme.of(gvk)
+
+    def decoded(self, record: Record, resource_type: ResourceType) -> JsonObject:
+        """The object in the version of ``resource_type``; shared, and therefore read-only."""
+        obj = self.store.decoded(record)
+        if resource_type.custom or resource_type.stored_as:
+            return self._shown(obj, record.revision, resource_type)
+        return obj
+
+    def present(self, record: Record, resource_type: ResourceType) -> bytes:
+        """The object as JSON in the version of ``resource_type``; the stored bytes if they do.
+
+        Any thread may ask.
+        """
+        data = record.data
+        opening = b'{"apiVersion":"%s","kind":"%s",' % (
+            resource_type.api_version.encode(),
+            resource_type.kind.encode(),
+        )
+        if data.startswith(opening) and self.custom.is_current(record, resource_type):
+            return data
+        return orjson.dumps(self._shown(record.decode(), record.revision, resource_type))
+
+    def _shown(self, obj: JsonObject, revision: int, resource_type: ResourceType) -> JsonObject:
+        if resource_type.custom:
+            return self.custom.presented(obj, revision, resource_type)
+        return conversion.from_storage(obj, resource_type) if resource_type.stored_as else obj
+
+    # -- for the verbs, and for imports -------------------------------------------------------
+
+    def role_of(self, actor: Actor) -> Role:
+        """What the actor is in the scenario that runs now, if one does."""
+        return self.gate.role_of(actor)
+
+    def to_storage(self, obj: JsonObject) -> tuple[ResourceType, JsonObject]:
+        """The type and form in which an object that a client wrote goes on."""
+        served = self._served(obj)
+        return self._stored_type(served), decoding.accepted(obj, served, self.custom)
+
+    def reject_unknown(self, obj: JsonObject) -> None:
+        """400 for fields that the object's kind does not have: strict field validation."""
+        served = self._served(obj)
+        if complaints := decoding.unknown_complaints(obj, served, self.custom):
+            raise strict_error(served.gvk, complaints)
+
+    def stored(self, obj: JsonObject, resource_type: ResourceType) -> JsonObject:
+        """The object as the store keeps it: custom ones in the storage version."""
+        return self.custom.stored(obj, resource_type) if resource_type.custom else obj
+
+    def tell(self, request: WriteRequest, record: Record, previous: Record | None) -> None:
+        """Let the instruments know of an accepted write."""
+        if hooks := self.instruments.object_written:
+            write = request.done(record, previous, self.gate.role_of(request.actor))
+            for hook in hooks:
+                hook(write)
+
+    def _served(self, obj: JsonObject) -> ResourceType:
+        return self.scheme.of_kind(obj.get("apiVersion", ""), obj.get("kind", ""))
+
+    def _stored_type(self, served: ResourceType) -> ResourceType:
+        """Built-in kinds go on in the stored version, custom ones in that of the request."""
+        if served.custom or not served.stored_as:
+            return served
+        return self.type_of(served.stored_as)
