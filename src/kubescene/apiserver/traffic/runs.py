@@ -20,7 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from threading import Event
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 
@@ -217,14 +217,16 @@ class TrafficRuns:
         if not client.is_watched:
             await asyncio.wait((doing,), timeout=SHORT_S)
         if not doing.done():
-            both: set[asyncio.Future[Any]] = {doing, client.watch()}
-            await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
-        if not doing.done():
-            job.cancelled.set()
-            with suppress(KubesceneError):
-                await doing
-            raise ClientGoneError
-        return doing.result()
+            await asyncio.wait((doing, client.watch()), return_when=asyncio.FIRST_COMPLETED)
+        try:
+            if not doing.done():
+                job.cancelled.set()
+                with suppress(KubesceneError):
+                    await doing
+                raise ClientGoneError
+            return doing.result()
+        finally:
+            del doing  # an error knows where it was raised, and so whoever holds it
 
     def _simulated(self, job: "Job") -> "RunReply":
         """In a thread: simulate, keep and answer."""
@@ -397,6 +399,7 @@ class WaitingClient:
     def forget(self) -> None:
         if self._gone is not None:
             self._gone.cancel()
+            self._gone = None  # its error knows where it was raised, and so this
 
     async def _leaving(self) -> None:
         while (await self._request.receive())["type"] != "http.disconnect":
