@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
+from importlib import import_module
 from threading import Event
 from typing import NamedTuple, TypeAlias, TypeVar
 
@@ -53,7 +54,7 @@ from kubescene.traffic.skenario.requests import (
     read_request,
     run_requested,
 )
-from kubescene.traffic.spec.fields import Mode
+from kubescene.traffic.spec.fields import Mode, TrafficSpec
 from kubescene.traffic.spec.loading import to_object
 from kubescene.traffic.store import RunStore
 
@@ -370,6 +371,12 @@ def joined(pieces: Iterator[Piece]) -> bytes:
         if size >= PIECE:
             break
     return b"".join(found)
+
+
+# Runs have threads of their own. Two that load the same packages at once may find them half loaded,
+# so all is loaded with this module, by whoever needs it first.
+builtin_autoscalers(TrafficSpec())
+import_module("kubescene.traffic.faithful")
 
 
 def rehearse() -> None:
