@@ -5,8 +5,8 @@
 The server is a process of its own, started as people start it. Processes beside it play scenarios
 of many sizes one after the other, run traffic, watch pods and Scenarios, and import worlds. One
 more asks for a namespace every 20 ms and tries a write (a dry run) every 100 ms; what it waits is
-what is measured. Machines are shared, so an idle process notes how late it wakes from a sleep: a
-wait during which it was late, too, is the machine's and is told apart.
+what is measured. Machines are shared, so an idle process notes how late it wakes from a sleep, and
+how long threads of the server waited for a processor meanwhile: the machine's part is told apart.
 """
 
 import argparse
@@ -43,6 +43,7 @@ RUN = {
     "step_config": {"rps": 40, "step_after": 30 * 10**9},
 }
 Role = Callable[[int], None]
+"""Is given the port of the server, or its process."""
 
 
 def play_scenarios(port: int) -> None:
@@ -126,13 +127,29 @@ def _timed(what: str, action: Callable[[], object]) -> None:
     print(what, begun, time.time() - begun, flush=True)
 
 
-def idle(port: int) -> None:
-    """How late somebody wakes who does nothing: the machine's own stalls."""
-    del port
+def idle(pid: int) -> None:
+    """How late somebody wakes who does nothing, and how long the server waited for a processor.
+
+    Of its threads the one that waited longest counts: it may have held Python's lock.
+    """
+    before = run_delays(pid)
     while True:
         begun = time.time()
         time.sleep(ASKED_EVERY_S)
         print("idle", begun, time.time() - begun - ASKED_EVERY_S, flush=True)
+        now = run_delays(pid)
+        longest = max((now[each] - before.get(each, now[each]) for each in now), default=0)
+        print("starved", begun, longest, flush=True)
+        before = now
+
+
+def run_delays(pid: int) -> dict[str, float]:
+    """Seconds that each thread was ready to run and did not, as Linux counts them."""
+    found = {}
+    for thread in Path(f"/proc/{pid}/task").iterdir():
+        with suppress(OSError):
+            found[thread.name] = int((thread / "schedstat").read_text().split()[1]) / 1e9
+    return found
 
 
 ROLES: dict[str, Role] = {
@@ -166,7 +183,8 @@ def endure(minutes: float, folder: Path) -> list[tuple[str, float, float]]:
     with started(serve, stdout=subprocess.PIPE) as server:
         assert server.stdout is not None
         port = server.stdout.readline().rpartition(":")[2].strip()
-        others = [[sys.executable, __file__, "--role", name, "--port", port] for name in ROLES]
+        numbers = {name: port if name != "idle" else str(server.pid) for name in ROLES}
+        others = [[sys.executable, __file__, "--role", *each] for each in numbers.items()]
         files = [(folder / name).open("w") for name in ROLES]
         running = [
             subprocess.Popen(command, stdout=file)
@@ -187,6 +205,7 @@ def endure(minutes: float, folder: Path) -> list[tuple[str, float, float]]:
 
 def report(waits: list[tuple[str, float, float]]) -> None:
     late = [(at, at + took) for what, at, took in waits if what == "idle" and took > STALL_S / 2]
+    starved = [(at, took) for what, at, took in waits if what == "starved"]
     for asked in ("GET", "write", "idle"):
         each = [took for what, _, took in waits if what == asked]
         median, high, worst = (percentile(each, share) for share in (0.5, 0.99, 1.0))
@@ -194,23 +213,35 @@ def report(waits: list[tuple[str, float, float]]) -> None:
             f"{asked:6} {len(each):8,} times: median {median:6.1f} ms, p99 {high:7.1f} ms, "
             f"longest {worst:8.1f} ms"
         )
-    stalls = [wait for wait in waits if wait[0] != "idle" and wait[2] > STALL_S]
-    ours = [
+    stalls = [wait for wait in waits if wait[0] in ("GET", "write") and wait[2] > STALL_S]
+    punctual = [
         each for each in stalls if not any(a < each[1] + each[2] and each[1] < b for a, b in late)
     ]
-    print(f"waits over {STALL_S} s: {len(stalls)}, while the idle one was not late: {len(ours)}")
-    for what, _, took in ours[:20]:
-        print(f"  {what} {took:.2f} s")
+    print(
+        f"waits over {STALL_S} s: {len(stalls)}, while the idle one was not late: {len(punctual)}"
+    )
+    delays = [
+        sum(delay for begun, delay in starved if at - ASKED_EVERY_S < begun < at + took)
+        for _, at, took in punctual
+    ]
+    ours = [
+        (what, took, delay)
+        for (what, _, took), delay in zip(punctual, delays, strict=True)
+        if took - delay > STALL_S
+    ]
+    print(f"of these over {STALL_S} s without what the server waited for a processor: {len(ours)}")
+    for what, took, delay in ours[:20]:
+        print(f"  {what} {took:.2f} s, {delay:.2f} s of it without a processor")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=30)
-    parser.add_argument("--role", choices=ROLES)
-    parser.add_argument("--port", type=int, default=0)
+    parser.add_argument("--role", nargs=2, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.role:
-        ROLES[arguments.role](arguments.port)
+        name, number = arguments.role
+        ROLES[name](int(number))
         return
     folder = Path("out/endurance")
     folder.mkdir(parents=True, exist_ok=True)

@@ -196,51 +196,51 @@ def devices(ledger: Ledger) -> tuple[int, int]:
 
 
 def test_devices_are_offered_by_their_node_and_taken_by_claims(ledger: Ledger) -> None:
-    ledger.devices.slice_written("s", slice_text("n", "gpu-0", "gpu-1"))
-    ledger.devices.claim_written("default", "c", claim_text(("n", "gpu-1")))
+    ledger.slice_written("s", slice_text("n", "gpu-0", "gpu-1"))
+    ledger.claim_written("default", "c", claim_text(("n", "gpu-1")))
     assert devices(ledger) == (1, 2)
     found = ledger.node("n")
     assert found is not None
     assert (found.room.requested[GPUS], found.allocatable[GPUS]) == (1, 2)
     ledger.node_written("n", node(4000))
     assert devices(ledger) == (1, 2), "a heartbeat takes no devices away"
-    ledger.devices.claim_written("default", "c", b'{"status":{}}')
+    ledger.claim_written("default", "c", b'{"status":{}}')
     assert devices(ledger) == (0, 2)
 
 
 def test_a_device_that_claims_share_is_taken_once_and_administrators_take_none(
     ledger: Ledger,
 ) -> None:
-    ledger.devices.slice_written("s", slice_text("n", "gpu-0", "gpu-1"))
+    ledger.slice_written("s", slice_text("n", "gpu-0", "gpu-1"))
     for name in ("one", "two"):
-        ledger.devices.claim_written("default", name, claim_text(("n", "gpu-0")))
-    ledger.devices.claim_written("default", "root", claim_text(("n", "gpu-1"), admin=True))
+        ledger.claim_written("default", name, claim_text(("n", "gpu-0")))
+    ledger.claim_written("default", "root", claim_text(("n", "gpu-1"), admin=True))
     assert devices(ledger) == (1, 2)
-    ledger.devices.claim_removed("default", "one")
+    ledger.claim_removed("default", "one")
     assert devices(ledger) == (1, 2)
-    ledger.devices.claim_removed("default", "two")
+    ledger.claim_removed("default", "two")
     assert devices(ledger) == (0, 2)
 
 
 def test_devices_come_and_go_with_their_slice_and_their_node(ledger: Ledger) -> None:
-    ledger.devices.claim_written("default", "c", claim_text(("m", "gpu-0")))
-    ledger.devices.slice_written("s", slice_text("m", "gpu-0"))
+    ledger.claim_written("default", "c", claim_text(("m", "gpu-0")))
+    ledger.slice_written("s", slice_text("m", "gpu-0"))
     assert devices(ledger) == (0, 0), "there is no such node yet"
     ledger.node_written("m", node(4000))
     assert devices(ledger) == (1, 1)
-    ledger.devices.slice_written("s", slice_text("m", "gpu-0", "gpu-1", "gpu-2"))
+    ledger.slice_written("s", slice_text("m", "gpu-0", "gpu-1", "gpu-2"))
     assert devices(ledger) == (1, 3)
     ledger.node_removed("m")
     assert devices(ledger) == (0, 0)
     ledger.node_written("m", node(4000))
     assert devices(ledger) == (1, 3)
-    ledger.devices.slice_removed("s")
+    ledger.slice_removed("s")
     assert devices(ledger) == (0, 0)
 
 
 def test_devices_of_no_single_node_count_for_the_cluster(ledger: Ledger) -> None:
-    ledger.devices.slice_written("s", slice_text(None, "nic-0", "nic-1"))
-    ledger.devices.claim_written("default", "c", claim_text(("shared", "nic-0")))
+    ledger.slice_written("s", slice_text(None, "nic-0", "nic-1"))
+    ledger.claim_written("default", "c", claim_text(("shared", "nic-0")))
     assert devices(ledger) == (1, 2)
     ledger.close()
     assert ledger.steps[-1].peak.requested[GPUS] == 1

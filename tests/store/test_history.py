@@ -4,13 +4,21 @@ from collections.abc import Iterable
 
 import pytest
 
+import kubescene
 from kubescene.api.records.changes import Change
 from kubescene.api.records.drafts import Rebuilt
+from kubescene.api.records.parts import unshared_size
 from kubescene.api.scheme import GroupResource
+from kubescene.cluster import ClusterWorld
 from kubescene.errors import ExpiredError
+from kubescene.runs.staging import stored
+from kubescene.scenario import ScenarioBuilder
+from kubescene.scenario.fields.definition import SCENARIOS
+from kubescene.scenario.resource import ScenarioResource
 from kubescene.store import Store, Watch
 from kubescene.store.history import History
-from kubescene.testing import make_pod
+from kubescene.testing import make_node, make_pod
+from kubescene.timeline.views import PACKED_FACT, KepView
 from kubescene.types import JsonObject
 
 PODS = GroupResource("", "pods")
@@ -131,3 +139,20 @@ def test_bytes_of_parts_that_an_owner_encodes_count_too() -> None:
     for _ in range(2):
         record = store.put(EVENTS, Rebuilt(record, build, ""))
     assert 500 < heard[2].kept_alive() < 600
+
+
+def test_the_timeline_of_a_scenario_counts_once_it_is_deleted() -> None:
+    """Until then it is the engine's; afterwards the history alone keeps it."""
+    cluster, heard = ClusterWorld(), list[Change]()
+    cluster.store.subscribe(heard.append, [SCENARIOS])
+    builder = ScenarioBuilder("s").create(make_node("n").cpu("4"), make_pod("p")).done()
+    scenario = ScenarioResource(cluster.store, stored(builder.build(), cluster))
+    log = kubescene.run(builder).log
+    scenario.timeline = KepView(log).until(len(log))
+    scenario.write()
+    cluster.store.get(SCENARIOS, "", "s")  # a status that nobody reads is not written
+    cluster.store.remove(SCENARIOS, "", "s")
+    removed = heard[-1]
+    before = removed.previous
+    assert before is not None
+    assert removed.kept_alive() - unshared_size(before.payload, b"") == len(log) * PACKED_FACT

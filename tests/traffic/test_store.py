@@ -101,6 +101,17 @@ def test_memory_forgets_the_oldest_and_keeps_the_newest(monkeypatch: pytest.Monk
     assert [each.id for each in store.runs()] == [last]
 
 
+def test_memory_forgets_runs_that_failed_or_were_stopped_as_well(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(store_module, "MOST_IN_MEMORY", 1)
+    store = RunStore()
+    for number in range(4):
+        end = store.fail if number % 2 else store.stop
+        end(store.begin(RUN), "why")
+    assert [each.id for each in store.runs()] == [4]
+
+
 def foreign(path: Path) -> None:
     with sqlite3.connect(path) as database:
         database.execute("CREATE TABLE songs (title TEXT)")

@@ -17,6 +17,7 @@ import logging
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future
 from enum import Enum
+from functools import partial
 from queue import Empty, SimpleQueue
 from threading import Event, Lock, Thread, get_ident
 from typing import Any, NamedTuple, Protocol, TypeVar
@@ -205,23 +206,14 @@ class EngineThread:
         """Run ``command`` on the engine thread and give its result to this coroutine."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
-
-        def run() -> None:
-            try:
-                result = command()
-            except BaseException as error:
-                _answer(loop, _fail, future, told(error))
-                if not isinstance(error, Exception):
-                    raise
-            else:
-                _answer(loop, _fulfil, future, result)
-
-        def refuse(error: Exception) -> None:
-            _answer(loop, _fail, future, error)
-
-        if not self._put(Command(run, refuse)):
+        refuse = partial(_answer, loop, _fail, future)
+        if not self._put(Command(partial(_run_for, loop, future, command), refuse)):
             raise EngineStoppedError(SHUTTING_DOWN)
-        return await future
+        try:
+            return await future
+        finally:
+            # An error knows where it was raised: what is there must not hold the error in turn.
+            del future, refuse
 
     async def submit_moments(
         self, begin: Callable[[], Iterator[object]], *, freezes: bool = True
@@ -229,15 +221,12 @@ class EngineThread:
         """Play what ``begin`` returns, and give this coroutine its end."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[None] = loop.create_future()
-
-        def ended(error: Exception | None) -> None:
-            if error is None:
-                _answer(loop, _fulfil, future, None)
-            else:
-                _answer(loop, _fail, future, error)
-
-        await self.submit(lambda: self.play(_begun(begin), ended, freezes=freezes))
-        await future
+        ended = partial(_answer_end, loop, future)
+        try:
+            await self.submit(partial(self.play, _begun(begin), ended, freezes=freezes))
+            await future
+        finally:
+            del future, ended
 
     def post(self, command: Callable[[], None]) -> None:
         """Run ``command`` some time, if the engine still runs; nobody waits for it."""
@@ -483,6 +472,30 @@ def _answer(loop: asyncio.AbstractEventLoop, answer: Callable[..., None], *argum
     except RuntimeError:
         # The loop was closed while the command ran: nobody is left to hear the answer.
         _log.debug("the answer of a command came after the end of its event loop")
+
+
+def _run_for(
+    loop: asyncio.AbstractEventLoop, future: "asyncio.Future[T]", command: Callable[[], T]
+) -> None:
+    """Run a command for somebody who waits on the loop."""
+    try:
+        result = command()
+    except BaseException as error:
+        _answer(loop, _fail, future, told(error))
+        del future
+        if not isinstance(error, Exception):
+            raise
+    else:
+        _answer(loop, _fulfil, future, result)
+
+
+def _answer_end(
+    loop: asyncio.AbstractEventLoop, future: "asyncio.Future[None]", error: Exception | None
+) -> None:
+    if error is None:
+        _answer(loop, _fulfil, future, None)
+    else:
+        _answer(loop, _fail, future, error)
 
 
 def _fulfil(future: "asyncio.Future[T]", result: T) -> None:

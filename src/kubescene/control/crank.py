@@ -105,9 +105,13 @@ class Slot:
             self.awake = True
 
     def retire(self) -> None:
-        """The controller is let go: what it had planned is forgotten."""
+        """The controller is let go: what it had planned is forgotten.
+
+        It knows its slot, so the slot forgets it.
+        """
         if self.timers is not None:
             self.timers.withdraw()
+        self.controller = self.watcher = self.timers = None
 
     def changed_since(self, revision: int) -> bool:
         """Whether anything that the controller watches has changed after ``revision``."""

@@ -84,9 +84,15 @@ class FinishedRuns:
             self._drop(next(iter(self._runs)))
 
     def forget(self, uid: str) -> None:
-        """Its Scenario is gone."""
-        self._runs.pop(uid, None)
+        """Its Scenario is gone, but for the history of the store."""
+        run = self._runs.pop(uid, None)
         self._dropped.pop(uid, None)
+        if run is not None:
+            self.drop_records(run)
+
+    def drop_records(self, run: LiveRun) -> None:
+        """Nobody asks for them any more; whoever sees the Scenario still sees its timeline."""
+        self.later(run.pack)
 
     def drop(self, id: str) -> None:
         """Somebody has deleted the run: nothing of it is at hand any more."""
@@ -128,7 +134,7 @@ class FinishedRuns:
     def _drop(self, uid: str) -> None:
         run = self._runs.pop(uid)
         self._dropped[uid] = run.name, run.id
-        self.later(run.pack)
+        self.drop_records(run)
 
     def later(self, work: Callable[[], object]) -> None:
         """Seconds, if it is a large run: not on the thread that owns the world."""

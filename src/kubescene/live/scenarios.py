@@ -215,6 +215,8 @@ class LiveScenarios:
         self.finished.end(run)
         if run.scenario.exists:
             self.finished.add(run)
+        else:
+            self.finished.drop_records(run)
         self._cluster.registry.track_fields = self._tracks_fields
         if self._cluster.lending.is_lent:  # otherwise it failed before it touched anything
             self._cluster.lending.note_lasting()

@@ -5,8 +5,8 @@ publish for it, and those are requested that the allocation of a ResourceClaim n
 belong to no single node count for the cluster alone. Access of administrators takes nothing.
 """
 
-from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from collections.abc import Iterator
+from typing import NamedTuple, Protocol
 
 import msgspec
 
@@ -16,10 +16,17 @@ from kubescene.results.states import Amounts
 PREFIX = "devices/"
 NO_NODE = ""
 
-Publish = Callable[[str, Amounts], None]
-"""Node, and how many more of what."""
-Occupy = Callable[[str, Amounts, int], None]
-"""Node, amounts, and how often: -1 if they are free again."""
+
+class DeviceNodes(Protocol):
+    """Who is told what changes on which node."""
+
+    def publish(self, name: str, devices: Amounts) -> None:
+        """So many more devices are on a node, or on none in particular."""
+        ...
+
+    def occupy(self, name: str, devices: Amounts, sign: int) -> None:
+        """Devices of a node, or of none in particular, are allocated, or no more (-1)."""
+        ...
 
 
 class PublishedDevice(NamedTuple):
@@ -85,10 +92,12 @@ CLAIM_DECODER = msgspec.json.Decoder(ClaimText)
 
 
 class Devices:
-    """Follows slices and claims; says by ``publish`` and ``occupy`` what changes on which node."""
+    """Follows slices and claims, and tells ``nodes`` what changes.
 
-    def __init__(self, publish: Publish, occupy: Occupy) -> None:
-        self._publish, self._occupy = publish, occupy
+    Those belong to whoever holds this, so they are not held.
+    """
+
+    def __init__(self) -> None:
         self._slices: dict[str, tuple[str, tuple[PublishedDevice, ...]]] = {}
         self._claims: dict[tuple[str, str], tuple[PublishedDevice, ...]] = {}
         self._published: dict[str, dict[str, int]] = {}
@@ -101,23 +110,27 @@ class Devices:
         """The devices of a node, whether it exists or not."""
         return self._published.get(node, NO_AMOUNTS)
 
-    def slice_written(self, name: str, text: bytes | msgspec.Raw) -> None:
+    def slice_written(self, nodes: DeviceNodes, name: str, text: bytes | msgspec.Raw) -> None:
         spec = SLICE_DECODER.decode(text).spec
         devices = (
             PublishedDevice(spec.driver, spec.pool.name, each.name) for each in spec.devices or ()
         )
-        self._place(name, (spec.node_name or NO_NODE, tuple(devices)))
+        self._place(nodes, name, (spec.node_name or NO_NODE, tuple(devices)))
 
-    def slice_removed(self, name: str) -> None:
-        self._place(name, (NO_NODE, ()))
+    def slice_removed(self, nodes: DeviceNodes, name: str) -> None:
+        self._place(nodes, name, (NO_NODE, ()))
 
-    def claim_written(self, namespace: str, name: str, text: bytes | msgspec.Raw) -> None:
-        self._allocate((namespace, name), tuple(allocated(CLAIM_DECODER.decode(text))))
+    def claim_written(
+        self, nodes: DeviceNodes, claim: tuple[str, str], text: bytes | msgspec.Raw
+    ) -> None:
+        self._allocate(nodes, claim, tuple(allocated(CLAIM_DECODER.decode(text))))
 
-    def claim_removed(self, namespace: str, name: str) -> None:
-        self._allocate((namespace, name), ())
+    def claim_removed(self, nodes: DeviceNodes, claim: tuple[str, str]) -> None:
+        self._allocate(nodes, claim, ())
 
-    def _place(self, name: str, told: tuple[str, tuple[PublishedDevice, ...]]) -> None:
+    def _place(
+        self, nodes: DeviceNodes, name: str, told: tuple[str, tuple[PublishedDevice, ...]]
+    ) -> None:
         node, devices = self._slices.get(name, (NO_NODE, ()))
         if (node, devices) == told:
             return
@@ -126,31 +139,33 @@ class Devices:
         for device in devices:
             del self._homes[device]
             add_amounts(changes.setdefault(node, {}), {device.resource: 1}, -1)
-            self._follow(device, node, -1)
+            self._follow(nodes, device, node, -1)
         for device in told[1]:
             self._homes[device] = told[0]
             add_amounts(changes.setdefault(told[0], {}), {device.resource: 1}, 1)
-            self._follow(device, told[0], 1)
+            self._follow(nodes, device, told[0], 1)
         for home, amounts in changes.items():
             add_amounts(self._published.setdefault(home, {}), amounts, 1)
-            self._publish(home, amounts)
+            nodes.publish(home, amounts)
 
-    def _follow(self, device: PublishedDevice, node: str, sign: int) -> None:
+    def _follow(self, nodes: DeviceNodes, device: PublishedDevice, node: str, sign: int) -> None:
         """Who holds a device goes with it."""
         if device in self._holders:
-            self._occupy(node, {device.resource: 1}, sign)
+            nodes.occupy(node, {device.resource: 1}, sign)
 
-    def _allocate(self, claim: tuple[str, str], devices: tuple[PublishedDevice, ...]) -> None:
+    def _allocate(
+        self, nodes: DeviceNodes, claim: tuple[str, str], devices: tuple[PublishedDevice, ...]
+    ) -> None:
         before = self._claims.get(claim, ())
         if before == devices:
             return
         self._claims[claim] = devices
         for device in before:
-            self._hold(device, -1)
+            self._hold(nodes, device, -1)
         for device in devices:
-            self._hold(device, 1)
+            self._hold(nodes, device, 1)
 
-    def _hold(self, device: PublishedDevice, sign: int) -> None:
+    def _hold(self, nodes: DeviceNodes, device: PublishedDevice, sign: int) -> None:
         """A device that several claims share is taken once."""
         before = self._holders.get(device, 0)
         count = before + sign
@@ -159,7 +174,7 @@ class Devices:
         else:
             self._holders.pop(device, None)
         if device in self._homes and bool(before) != bool(count):
-            self._occupy(self._homes[device], {device.resource: 1}, sign)
+            nodes.occupy(self._homes[device], {device.resource: 1}, sign)
 
 
 def allocated(claim: ClaimText) -> Iterator[PublishedDevice]:

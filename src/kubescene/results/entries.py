@@ -6,7 +6,7 @@ follows takes either; where it says a fact, its line may stand. Events of KEP-14
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -62,6 +62,27 @@ OF_THE_RUN = (
 )
 """Kinds that tell of the scenario itself, and belong to no step."""
 KINDS = frozenset(kind.__name__ for kind in (*IN_STEPS, *OF_THE_RUN))
+ENTERED_BY: dict[type[Fact], str] = {
+    ObjectCreated: "_created",
+    ObjectPatched: "_patched",
+    ObjectDeleted: "_deleted",
+    PodScheduled: "_scheduled",
+    PodUnscheduled: "_attempted",
+    PodPreempted: "_preempted",
+    PodEnded: "_pod_ended",
+    Done: "_asked",
+    Advanced: "_asked",
+}
+NOTED_BY: dict[type[Fact], str] = {
+    ObjectKept: "_kept",
+    OperationsIgnored: "_ignored",
+    ExpectationsEvaluated: "_evaluated",
+    NotSimulated: "_warned",
+    ScenarioEnded: "_ended",
+}
+"""Methods of `Entries`, by the kind of facts that they take."""
+Takers: TypeAlias = dict[type, Callable[[Any, Any], None]]
+_TAKERS: dict[type, tuple[Takers, Takers]] = {}
 _LINE = line_decoder(*IN_STEPS, *OF_THE_RUN)
 _OTHER = msgspec.json.Decoder(Envelope)
 _NO_READER = LineReader([])
@@ -73,30 +94,7 @@ class Entries:
     def __init__(self) -> None:
         self.ledger = Ledger()
         self._states = States()
-        self._enter: dict[type, Callable[[Any], None]] = {}
-        self._note: dict[type, Callable[[Any], None]] = {}
-        enter: dict[type[Fact], Callable[[Any], None]] = {
-            ObjectCreated: self._created,
-            ObjectPatched: self._patched,
-            ObjectDeleted: self._deleted,
-            PodScheduled: self._attempted,
-            PodUnscheduled: self._attempted,
-            PodPreempted: self._preempted,
-            PodEnded: self._pod_ended,
-            Done: self._asked,
-            Advanced: self._asked,
-        }
-        note: dict[type[Fact], Callable[[Any], None]] = {
-            ObjectKept: self._kept,
-            OperationsIgnored: self._ignored,
-            ExpectationsEvaluated: self._evaluated,
-            NotSimulated: self._warned,
-            ScenarioEnded: self._ended,
-        }
-        for kind, make in enter.items():
-            self._enter[kind] = self._enter[line_type(kind)] = make
-        for kind, make in note.items():
-            self._note[kind] = self._note[line_type(kind)] = make
+        self._enter, self._note = takers(type(self))
 
     def add(self, fact: Fact) -> None:
         """Take in the next; kinds that the ledger knows nothing of leave no trace.
@@ -107,10 +105,10 @@ class Entries:
         enter = self._enter.get(type(fact))
         if enter is not None:
             self.ledger.at(fact.step, fact.time)
-            enter(fact)
+            enter(self, fact)
         elif (note := self._note.get(type(fact))) is not None:
             self.ledger.wait_until(fact.time)
-            note(fact)
+            note(self, fact)
 
     def all(self, facts: Iterable[Fact]) -> Ledger:
         """The ledger of a whole run."""
@@ -165,9 +163,9 @@ class Entries:
         elif kind == NODE:
             self.ledger.node_written(fact.name, self._states.node(fact))
         elif kind == SLICE:
-            self.ledger.devices.slice_written(fact.name, text_of(fact))
+            self.ledger.slice_written(fact.name, text_of(fact))
         elif kind == CLAIM:
-            self.ledger.devices.claim_written(fact.namespace, fact.name, text_of(fact))
+            self.ledger.claim_written(fact.namespace, fact.name, text_of(fact))
 
     def _deleted(self, fact: ObjectDeleted) -> None:
         self._wrote(fact)
@@ -178,14 +176,17 @@ class Entries:
         elif kind == NODE:
             self.ledger.node_removed(fact.name)
         elif kind == SLICE:
-            self.ledger.devices.slice_removed(fact.name)
+            self.ledger.slice_removed(fact.name)
         elif kind == CLAIM and not fact.marked:
-            self.ledger.devices.claim_removed(fact.namespace, fact.name)
+            self.ledger.claim_removed(fact.namespace, fact.name)
 
     # -- pods ------------------------------------------------------------------------------
 
     def _attempted(self, fact: PodAttempt) -> None:
         feed(self.ledger.attempted(fact.namespace, fact.name, fact.node), PodAttempt, fact)
+
+    def _scheduled(self, fact: PodScheduled) -> None:
+        self._attempted(fact)
 
     def _preempted(self, fact: PodPreempted) -> None:
         pod = self.ledger.preempted(fact.namespace, fact.name, fact.node, fact.preempted_by)
@@ -210,6 +211,23 @@ class Entries:
 
     def _ended(self, fact: ScenarioEnded) -> None:
         self.ledger.end(fact.phase, fact.message)
+
+
+def takers(entries: type[Entries]) -> tuple[Takers, Takers]:
+    """Its methods, by what they enter and note: a fact of a kind, or its line.
+
+    Functions, not bound methods: whoever holds its own would be let go of by the garbage collector
+    alone, with its ledger.
+    """
+    known = _TAKERS.get(entries)
+    if known is None:
+        known = _TAKERS[entries] = of_both(entries, ENTERED_BY), of_both(entries, NOTED_BY)
+    return known
+
+
+def of_both(entries: type[Entries], names: dict[type[Fact], str]) -> Takers:
+    found: Takers = {kind: getattr(entries, name) for kind, name in names.items()}
+    return found | {line_type(kind): take for kind, take in found.items()}
 
 
 def feed(pod: PodEntry | None, kind: type[PodFact], fact: PodFact) -> None:

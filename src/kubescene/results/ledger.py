@@ -11,6 +11,8 @@ Failed. Pods that are bound or terminating take room of their node, as long as i
 
 from collections.abc import Mapping
 
+import msgspec
+
 from kubescene.api.resource_requests import PODS
 from kubescene.clock import ScenarioStep
 from kubescene.results.devices import NO_NODE, Devices
@@ -74,7 +76,7 @@ class Ledger:
         self._pods: dict[PodKey, PodEntry] = {}
         """The newest of every name."""
         self._standing: dict[str, NodeEntry] = {}
-        self.devices = Devices(self._publish, self._occupy)
+        self._devices = Devices()
         self._current: StepEntry | None = None
         self._moments = Moments(self._standing, self.totals)
         self._refused: dict[PodKey, PodEntry] = {}
@@ -204,13 +206,27 @@ class Ledger:
 
     def _offer(self, node: NodeEntry) -> None:
         """What a node offers may be something else now."""
-        devices = self.devices.published(node.name)
+        devices = self._devices.published(node.name)
         offered = {**node.stated, **devices} if devices else node.stated
         add_amounts(self.totals.allocatable, node.allocatable, -1)
         add_amounts(self.totals.allocatable, offered, 1)
         node.allocatable = offered
 
-    def _publish(self, name: str, devices: Amounts) -> None:
+    def slice_written(self, name: str, text: bytes | msgspec.Raw) -> None:
+        """A ResourceSlice is as its text says."""
+        self._devices.slice_written(self, name, text)
+
+    def slice_removed(self, name: str) -> None:
+        self._devices.slice_removed(self, name)
+
+    def claim_written(self, namespace: str, name: str, text: bytes | msgspec.Raw) -> None:
+        """A ResourceClaim is as its text says."""
+        self._devices.claim_written(self, (namespace, name), text)
+
+    def claim_removed(self, namespace: str, name: str) -> None:
+        self._devices.claim_removed(self, (namespace, name))
+
+    def publish(self, name: str, devices: Amounts) -> None:
         """So many more devices are on a node, or on none in particular."""
         node = self._standing.get(name)
         if name == NO_NODE:
@@ -220,7 +236,7 @@ class Ledger:
             self._moments.touch(name)
             self._offer(node)
 
-    def _occupy(self, name: str, devices: Amounts, sign: int) -> None:
+    def occupy(self, name: str, devices: Amounts, sign: int) -> None:
         """Devices of a node, or of none in particular, are allocated, or no more."""
         is_standing = name in self._standing
         if name == NO_NODE:

@@ -204,9 +204,8 @@ class SummaryFold(Entries):
         super().__init__()
         self._placements: deque[PodScheduled] = deque(maxlen=PLACEMENTS_KEPT)
         self._expectations: list[ExpectationOutcome] = []
-        self._enter[PodScheduled] = self._placed
 
-    def _placed(self, fact: PodScheduled) -> None:
+    def _scheduled(self, fact: PodScheduled) -> None:
         self._attempted(fact)
         self._placements.append(fact)
 

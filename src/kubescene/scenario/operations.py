@@ -49,11 +49,6 @@ class OperationRunner:
         self._scheme = scheme
         self._creation: Creation | None = None
         self._subresources = SubresourceWriter(client, scheme)
-        self._verbs: dict[OperationKind, Callable[[Operation, int], None]] = {
-            OperationKind.CREATE: self._create,
-            OperationKind.PATCH: self._patch,
-            OperationKind.DELETE: self._delete,
-        }
 
     def run(self, operation: Operation, instance: int = 0) -> None:
         """Carry it out; of a counted create, one instance.
@@ -61,7 +56,7 @@ class OperationRunner:
         Raises `ScenarioError` that says what the API answered.
         """
         try:
-            self._verbs[operation.kind](operation, instance)
+            VERBS[operation.kind](self, operation, instance)
         except ApiError as error:
             verb = operation.kind.value.lower()
             raise ScenarioError(
@@ -123,6 +118,13 @@ class OperationRunner:
             return PatchType.parse(given)
         custom = self._scheme.of_kind(gvk.api_version, gvk.kind).custom
         return PatchType.MERGE if custom else PatchType.STRATEGIC
+
+
+VERBS = {
+    OperationKind.CREATE: OperationRunner._create,
+    OperationKind.PATCH: OperationRunner._patch,
+    OperationKind.DELETE: OperationRunner._delete,
+}
 
 
 def told(

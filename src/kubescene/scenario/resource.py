@@ -25,6 +25,7 @@ from kubescene.scenario.outside import OutsideStatus
 from kubescene.scenario.phases import DRAFT_STEP_PHASE, SCHEDULER_STATUS, ScenarioPhase, StepPhase
 from kubescene.store import Store
 from kubescene.timeline import Outcome
+from kubescene.timeline.views import KepTimeline
 from kubescene.types import JsonObject
 from kubescene.version import __version__
 
@@ -215,6 +216,11 @@ class ScenarioPayload(Composite):
     def is_large(self) -> bool:
         timeline = self[6]
         return isinstance(timeline, Sized) and len(timeline) > LARGE_TIMELINE
+
+    @property
+    def left_size(self) -> int:
+        timeline = self[6]
+        return timeline.packed_size if isinstance(timeline, KepTimeline) else 0
 
     @property
     def outline(self) -> bytes:

@@ -14,7 +14,6 @@ from operator import attrgetter
 from typing import TypeAlias
 
 from kubescene.api.records.changes import Change, RecordDecoder
-from kubescene.api.records.parts import whole_size
 from kubescene.api.scheme import GroupResource
 from kubescene.errors import ExpiredError
 
@@ -104,14 +103,13 @@ class History:
         return tuple(self._logs)
 
     def append(self, change: Change) -> None:
-        record, previous = change.record, change.previous
+        record = change.record
         log = self._logs.get(record.resource)
         if log is None:
             log = self._logs[record.resource] = Log(self._floor)
         log.changes.append(change)
         log.newest = record.revision
-        if previous is not None:
-            log.at_most += whole_size(previous.payload)
+        log.at_most += change.size_before
         if len(log.changes) > self.window or log.at_most > self._most_bytes:
             self._shorten(log)
 

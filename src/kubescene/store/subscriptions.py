@@ -17,6 +17,10 @@ Route: TypeAlias = tuple[Subscriber, ...]
 """Those who hear of one resource and combination of traits."""
 
 
+def ignore(change: Change) -> None:
+    """Nobody listens any more."""
+
+
 class Subscription:
     """Hands changes of some resources to one callable, until cancelled."""
 
@@ -52,6 +56,8 @@ class Subscription:
     def cancel(self) -> None:
         """Stop. Safe to call twice."""
         self._among.remove(self)
+        # Whoever listened holds this, as a rule.
+        self.handler = ignore
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Subscription":
         twin = memo[id(self)] = Subscription.__new__(Subscription)

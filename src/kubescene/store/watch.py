@@ -60,6 +60,7 @@ class Watch:
         """Nothing more comes, and what nobody took is let go of."""
         self._subscription.cancel()
         self._changes = deque()
+        self._wake = None
 
     def _push(self, change: Change) -> None:
         if self._overflowed:

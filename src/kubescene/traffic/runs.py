@@ -87,7 +87,10 @@ def simulated(
     with fitting_memory():
         partition = partition_of(dispatcher, objects_of(asked.spec, autoscalers))
         world = world_of(asked.spec, partition, arrivals)
-        return play(asked, world, watch=watch, cancelled=cancelled)
+        try:
+            return play(asked, world, watch=watch, cancelled=cancelled)
+        finally:
+            world.close()
 
 
 def as_run(source: Source) -> TrafficRun:

@@ -29,7 +29,10 @@ APPLICATION_ID = 0x6B756273
 SCHEMA_VERSION = 2
 PATIENCE_S = 30.0
 """How long one writer waits for another."""
-MOST_IN_MEMORY = 256 << 20
+MOST_IN_MEMORY = 64 << 20
+"""Bytes of runs that have ended; one may be larger."""
+ROW_BYTES = 1024
+"""What a row takes beside what is large in it."""
 RUNNING, FAILED = "Running", "Failed"
 GONE = "the process that simulated it ended before the run did"
 DAMAGED = "what is kept of it is damaged"
@@ -61,6 +64,11 @@ SHOWN = (
 )
 
 
+SIZE = f"{ROW_BYTES} + length(run) + " + " + ".join(
+    f"ifnull(length({each}), 0)" for each in ("header", "story", "requests")
+)
+
+
 class StoredRun(msgspec.Struct, frozen=True, kw_only=True):
     """One line of the history. ``summary`` is there once the run ended."""
 
@@ -84,7 +92,7 @@ class RunStore:
         self.path = None if path is None else Path(path)
         self._lock = RLock()
         self._sizes: dict[int, int] = {}
-        """In memory: how large each run is that ended."""
+        """In memory: how large each run is that ended, however it did."""
         self._held = 0
         self._database = self._opened()
 
@@ -122,10 +130,6 @@ class RunStore:
                 (result.header(), story, requests, id),
             )
             self._finish(database, id, result.phase.value, result.message)
-            if self.path is None:
-                self._sizes[id] = len(story) + len(requests)
-                self._held += self._sizes[id]
-                self._forget_oldest(database)
 
     def fail(self, id: int, message: str) -> None:
         """Write down that it could not be simulated at all."""
@@ -142,6 +146,11 @@ class RunStore:
             "UPDATE runs SET phase = ?, message = ?, finished = ? WHERE id = ?",
             (phase, message, format_time(WallClock().now()), id),
         )
+        if self.path is None:
+            (size,) = database.execute(f"SELECT {SIZE} FROM runs WHERE id = ?", (id,)).fetchone()
+            self._held += size - self._sizes.get(id, 0)
+            self._sizes[id] = size
+            self._forget_oldest(database)
 
     def delete(self, id: int) -> None:
         """Take it away; its number is not given again. Raises `NotFoundError`."""

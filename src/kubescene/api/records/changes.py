@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
-from kubescene.api.records.parts import unshared_size
+from kubescene.api.records.parts import left_size, unshared_size, whole_size
 from kubescene.api.records.record import Record
 from kubescene.types import JsonObject
 
@@ -51,8 +51,17 @@ class Change(Struct, frozen=True, eq=False):
         if previous is None:
             return 0
         if self.type is DELETED:
-            return unshared_size(previous.payload, None)
+            return self.size_before
         return unshared_size(previous.payload, self.record.payload)
+
+    @property
+    def size_before(self) -> int:
+        """The bytes of the state before, whoever shares them."""
+        previous = self.previous
+        if previous is None:
+            return 0
+        size = whole_size(previous.payload)
+        return size + left_size(previous.payload) if self.type is DELETED else size
 
     def read_by(self, decoder: RecordDecoder) -> "Change":
         """The same change for somebody with a decoder of their own."""

@@ -56,6 +56,11 @@ class Composite(tuple[Part, ...]):
         raise NotImplementedError
 
     @property
+    def left_size(self) -> int:
+        """About how many bytes the large part takes when nobody makes it grow any more."""
+        raise NotImplementedError
+
+    @property
     def outline(self) -> bytes:
         """The object without the large part."""
         raise NotImplementedError
@@ -237,7 +242,7 @@ def metadata_of(part: bytes) -> JsonObject:
     return metadata
 
 
-def unshared_size(payload: Payload, other: Payload | None) -> int:
+def unshared_size(payload: Payload, other: Payload) -> int:
     """How many bytes of ``payload`` are not at the same place in ``other``.
 
     Parts that grow count as nothing: they belong to whoever makes them grow.
@@ -249,8 +254,6 @@ def unshared_size(payload: Payload, other: Payload | None) -> int:
             if part is not its:
                 size += len(part)
         return size + sum(map(len, members[len(known) :])) if len(members) > len(known) else size
-    if other is None:
-        return whole_size(payload)
     parts, others = parts_of(payload), parts_of(other)
     unlike = [part for part, its in zip(parts, others, strict=False) if part is not its]
     return sum(map(part_size, unlike)) + sum(map(part_size, parts[len(others) :]))
@@ -261,6 +264,11 @@ def whole_size(payload: Payload) -> int:
     if isinstance(payload, Sections):
         return len(payload.metadata) + sum(map(len, payload.members))
     return sum(map(part_size, parts_of(payload)))
+
+
+def left_size(payload: Payload) -> int:
+    """About how many bytes a large part takes that grew, once its object is gone."""
+    return payload.left_size if isinstance(payload, Composite) else 0
 
 
 def parts_of(payload: Payload) -> tuple[Part, ...]:

@@ -95,7 +95,7 @@ class EventEncoder:
         self._form = form
         self._include = include
         self._first_table = True
-        self._encode = renderer.encoder(resource_type) if form.is_plain else self._transformed
+        self._plain = renderer.encoder(resource_type) if form.is_plain else None
 
     @property
     def is_plain(self) -> bool:
@@ -105,6 +105,10 @@ class EventEncoder:
     @property
     def is_of_custom_kind(self) -> bool:
         return self._resource_type.custom
+
+    @property
+    def _encode(self) -> Callable[[Record], bytes]:
+        return self._transformed if self._plain is None else self._plain
 
     def added(self, records: Iterable[Record]) -> Iterator[bytes]:
         """Frames of objects that exist when the watch begins, encoded as they are asked for."""

@@ -345,6 +345,8 @@ async def _unless_cut_off(run: Coroutine[Any, Any, None], watch: Watch, sleeper:
     except Exception:
         # The head of the reply is out, no other can follow: the client sees the stream break off.
         _log.exception("a watch failed and was ended")
+    finally:
+        sleeper.on_wake = None
 
 
 def _pieces(frames: Iterator[bytes], most: int) -> Iterator[bytes]:

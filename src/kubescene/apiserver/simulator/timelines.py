@@ -56,6 +56,7 @@ class TimelineStreams:
                 stream.result()
         finally:
             self._sleepers.discard(sleeper)
+            sleeper.on_wake = None
             gone.cancel()
             stream.cancel()
             if follows:

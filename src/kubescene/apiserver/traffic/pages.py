@@ -1,8 +1,10 @@
 """Where traffic runs are found, and how they are served; what simulates them is loaded when the
 first one is asked for."""
 
+import asyncio
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING
 
 from kubescene.apiserver.requests import Request
@@ -43,6 +45,7 @@ class TrafficPages:
         self.most_requests = most_requests
         self.at_once = at_once
         self._runs: TrafficRuns | None = None
+        self._loading = Lock()
 
     def routes(self) -> Iterator[Route]:
         yield Route("POST", RUN, self._run)
@@ -52,33 +55,38 @@ class TrafficPages:
         yield Route("POST", f"{RUNS}/{{id:int}}/repeat", self._repeat)
 
     async def _run(self, request: Request) -> Response | None:
-        return await self.runs().run(request)
+        return await (await self._loaded()).run(request)
 
     async def _list(self, request: Request) -> Response | None:
-        return await self.runs().list(request)
+        return await (await self._loaded()).list(request)
 
     async def _show(self, request: Request) -> Response | None:
-        return await self.runs().show(request)
+        return await (await self._loaded()).show(request)
 
     async def _series(self, request: Request) -> Response | None:
-        return await self.runs().series(request)
+        return await (await self._loaded()).series(request)
 
     async def _repeat(self, request: Request) -> Response | None:
-        return await self.runs().repeat(request)
+        return await (await self._loaded()).repeat(request)
+
+    async def _loaded(self) -> "TrafficRuns":
+        """What simulates, ready. Nobody else waits while it is loaded: that is half a second."""
+        return await asyncio.to_thread(self.runs) if self._runs is None else self._runs
 
     def runs(self) -> "TrafficRuns":
         """What simulates, ready; raises `TrafficError` for a store that cannot be used."""
-        if self._runs is None:
-            from kubescene.apiserver.traffic.runs import TrafficRuns
+        with self._loading:
+            if self._runs is None:
+                from kubescene.apiserver.traffic.runs import TrafficRuns
 
-            self._runs = TrafficRuns(
-                self.store_file,
-                self.autoscalers,
-                self.commands,
-                most_requests=self.most_requests,
-                at_once=self.at_once,
-            )
-        return self._runs
+                self._runs = TrafficRuns(
+                    self.store_file,
+                    self.autoscalers,
+                    self.commands,
+                    most_requests=self.most_requests,
+                    at_once=self.at_once,
+                )
+            return self._runs
 
     @property
     def store(self) -> "RunStore | None":

@@ -19,9 +19,10 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from threading import Event
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 
@@ -54,7 +55,7 @@ from kubescene.traffic.skenario.requests import (
     read_request,
     run_requested,
 )
-from kubescene.traffic.spec.fields import Mode
+from kubescene.traffic.spec.fields import Mode, TrafficSpec
 from kubescene.traffic.spec.loading import to_object
 from kubescene.traffic.store import RunStore
 
@@ -226,14 +227,16 @@ class TrafficRuns:
         if not client.is_watched:
             await asyncio.wait((doing,), timeout=SHORT_S)
         if not doing.done():
-            both: set[asyncio.Future[Any]] = {doing, client.watch()}
-            await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
-        if not doing.done():
-            job.cancelled.set()
-            with suppress(KubesceneError):
-                await doing
-            raise ClientGoneError
-        return doing.result()
+            await asyncio.wait((doing, client.watch()), return_when=asyncio.FIRST_COMPLETED)
+        try:
+            if not doing.done():
+                job.cancelled.set()
+                with suppress(KubesceneError):
+                    await doing
+                raise ClientGoneError
+            return doing.result()
+        finally:
+            del doing  # an error knows where it was raised, and so whoever holds it
 
     def _simulated(self, job: "Job") -> "RunReply":
         """In a thread: simulate, keep and answer."""
@@ -379,6 +382,12 @@ def joined(pieces: Iterator[Piece]) -> bytes:
     return b"".join(found)
 
 
+# Runs have threads of their own. Two that load the same packages at once may find them half loaded,
+# so all is loaded with this module, by whoever needs it first.
+builtin_autoscalers(TrafficSpec())
+import_module("kubescene.traffic.faithful")
+
+
 def rehearse() -> None:
     """The form's run, for nobody: what the first one loads is loaded then, and nothing is kept."""
     run = run_requested(SkenarioRequest())
@@ -406,6 +415,7 @@ class WaitingClient:
     def forget(self) -> None:
         if self._gone is not None:
             self._gone.cancel()
+            self._gone = None  # its error knows where it was raised, and so this
 
     async def _leaving(self) -> None:
         while (await self._request.receive())["type"] != "http.disconnect":

@@ -72,6 +72,7 @@ class FaithfulWorld(TrafficWorld):
         self._times = metrics_times(spec)
         self._everybody: list[FaithfulReplica] = []
         self._metrics = [0]
+        self._ticks: list[MetricsTicks] = []
         self._columns: RequestColumns | None = None
         # Ticks never overtake each other, though one may be put off by some nanoseconds.
         self._tick = next_tick(spec)
@@ -129,6 +130,11 @@ class FaithfulWorld(TrafficWorld):
         columns.close(end)
         self._columns = columns
 
+    def close(self) -> None:
+        for each in self._ticks:
+            vars(each).clear()
+        super().close()
+
     @property
     def columns(self) -> RequestColumns:
         return self.requests.columns() if self._columns is None else self._columns
@@ -165,7 +171,8 @@ class FaithfulWorld(TrafficWorld):
 
     def _start_metrics(self, replica: FaithfulReplica) -> None:
         sink = MetricsSink(self.environment, self.partition)
-        MetricsTicks(self.environment, replica, sink, self._times, self._metrics)
+        ticks = MetricsTicks(self.environment, replica, sink, self._times, self._metrics)
+        self._ticks.append(ticks)
 
     def _increased(self, wish: Entity) -> None:
         del wish

@@ -136,6 +136,10 @@ class FixedWorld(TrafficWorld):
         self.flow.advance(end)
         self.columns.close(end)
 
+    def close(self) -> None:
+        vars(self.backend).clear()
+        super().close()
+
     @property
     def columns(self) -> RequestColumns:
         return self.flow.columns

@@ -139,6 +139,14 @@ class TrafficWorld:
         """Nothing happens after ``end``."""
         raise NotImplementedError
 
+    def close(self) -> None:
+        """Nobody asks it any more: its parts, which know each other, forget what they know.
+
+        They would be left to the garbage collector otherwise, which may come late.
+        """
+        vars(self.environment).clear()
+        vars(self).clear()
+
     def ticked(self, entity: Entity) -> None:
         """It is time to ask autoscalers."""
         raise NotImplementedError
