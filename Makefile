@@ -17,7 +17,7 @@ test: $(VENV)/.dev ## Run the quick tests: no programs, servers or pools; says w
 	$(BIN)/python -m pytest --quick -n 2
 
 test-all: $(VENV)/.dev kubectl kubernetes interop chromium conformance ## Run all tests.
-	$(BIN)/python -m pytest --strict-marks -n 2 --dist loadgroup
+	$(BIN)/python -m pytest --strict-marks -n 3 --dist loadgroup # two cores: a test of a program mostly waits
 
 marks: $(VENV)/.dev kubectl kubernetes interop chromium ## Find out anew which tests are quick (tests/marks.txt).
 	$(BIN)/python -m pytest --record-marks -q -W ignore -p no:unraisableexception -p no:threadexception

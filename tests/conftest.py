@@ -4,11 +4,18 @@
 does now; read the diff before you commit it. Which tests are quick is said by `marks`.
 """
 
+import os
 import signal
+import sys
 
 import pytest
 
-from kubescene.cluster import ClusterWorld
+# Hundreds of commands are started here, and each would compile the whole package if nobody might
+# keep what was compiled: first of all, and for all of them.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+from kubescene.cluster import ClusterWorld  # noqa: E402
 
 pytest_plugins = ["marks"]
 

@@ -5,7 +5,7 @@ depth; each object and each item of a list is emptied in turn; and of every kind
 a name alone.
 """
 
-import copy
+import pickle
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -82,13 +82,13 @@ def _at(value: Any, steps: tuple[str | int, ...]) -> Any:
 
 
 def _without(obj: dict[str, Any], steps: tuple[str | int, ...]) -> dict[str, Any]:
-    made = copy.deepcopy(obj)
+    made: dict[str, Any] = pickle.loads(pickle.dumps(obj))
     del _at(made, steps[:-1])[steps[-1]]
     return made
 
 
 def _emptied(obj: dict[str, Any], steps: tuple[str | int, ...]) -> dict[str, Any]:
-    made = copy.deepcopy(obj)
+    made: dict[str, Any] = pickle.loads(pickle.dumps(obj))
     holder = _at(made, steps[:-1])
     holder[steps[-1]] = type(holder[steps[-1]])()
     return made

@@ -58,14 +58,26 @@ def written(tmp_path: Path, builder: ScenarioBuilder) -> Path:
 
 
 def test_progress_summary_and_files_are_those_of_a_local_run(
-    server: Server, tmp_path: Path
+    server: Server, http: Http, tmp_path: Path
 ) -> None:
     there, here = tmp_path / "there", tmp_path / "here"
-    remote = run(EXAMPLE, "--server", server.url, "--out", there)
+    # Another comes first, so that the command follows before the first step is over.
+    play(http, ScenarioBuilder("first").create(make_node("n")))
+    remote = subprocess.Popen(
+        command(EXAMPLE, "--server", server.url, "--out", there),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=ENVIRONMENT,
+    )
+    assert remote.stderr is not None
+    assert "waits" in remote.stderr.readline()
+    http.delete(f"{SCENARIOS}/first")
+    shown, told = remote.communicate(timeout=120)
     local = run(EXAMPLE, "--out", here)
     assert remote.returncode == local.returncode == 0
-    assert remote.stdout.replace(str(there), "OUT") == local.stdout.replace(str(here), "OUT")
-    assert steps(remote.stderr) == steps(local.stderr)
+    assert shown.replace(str(there), "OUT") == local.stdout.replace(str(here), "OUT")
+    assert steps(told) == steps(local.stderr)
     sent, written = files_of(there), files_of(here)
     assert sorted(sent) == RUN_FILES
     for name in RUN_FILES:

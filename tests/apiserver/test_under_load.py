@@ -173,7 +173,7 @@ def watchers(server: Server) -> int:
 
 
 def eventually(condition: Callable[[], bool]) -> bool:
-    return any(condition() or pause(0.01) for _ in range(2000))
+    return any(condition() or pause(0.01) for _ in range(int(PATIENCE_S / 0.01)))
 
 
 def pause(seconds: float) -> bool:

@@ -70,7 +70,7 @@ def scripted() -> Iterator[ScriptedServer]:
 
 @pytest.fixture
 def client(scripted: ScriptedServer) -> Iterator[HttpClient]:
-    client = HttpClient(scripted.url, Actor("tester"), timeout_s=5, patience_s=5)
+    client = HttpClient(scripted.url, Actor("tester"), timeout_s=120, patience_s=120)
     yield client
     client.close()
 
@@ -300,7 +300,7 @@ def test_a_kind_in_which_nothing_happens_may_expire_again_and_again(
     gone, quiet = answer(GONE, 410), watch(then="later")
     scripted.add(PATH, listed([], 10))
     scripted.add(f"WATCH {PATH}", *[gone, quiet] * 3, watch(event("ADDED", config_map("a", 11))))
-    client = HttpClient(scripted.url, Actor("tester"), timeout_s=5, patience_s=LATER_S / 2)
+    client = HttpClient(scripted.url, Actor("tester"), patience_s=LATER_S / 2)
     with closing(client):
         assert hear(client, 1).told == ["ADDED a"]
     assert caplog.messages == []

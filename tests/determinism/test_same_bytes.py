@@ -74,6 +74,7 @@ def played_twice(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     )
 
 
+@pytest.mark.xdist_group("played-twice")
 @pytest.mark.parametrize("example", EXAMPLES, ids=[path.parent.name for path in EXAMPLES])
 def test_two_processes_write_the_same_files(example: Path, played_twice: tuple[Path, Path]) -> None:
     first, second = (files_of(out / example.parent.name) for out in played_twice)

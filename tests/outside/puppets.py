@@ -39,7 +39,7 @@ HOLDER: JsonObject = {"name": "holder", "timeout": "100s", "waiter": {"condition
 """One that keeps its turn until there is a ConfigMap ``go``."""
 
 
-PATIENCE = 4000
+PATIENCE_S = 120.0
 
 
 class Answer(NamedTuple):
@@ -161,11 +161,11 @@ def playing(made: Stage, document: JsonObject) -> Iterator[Play]:
 
 
 def until(is_so: Callable[[], bool]) -> None:
-    pause = threading.Event()
-    for _ in range(PATIENCE):
+    pause, each_s = threading.Event(), 0.005
+    for _ in range(int(PATIENCE_S / each_s)):
         if is_so():
             return
-        pause.wait(0.005)
+        pause.wait(each_s)
     raise AssertionError("what the test waits for never comes")
 
 

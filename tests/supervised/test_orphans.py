@@ -34,7 +34,7 @@ def exists(group: int) -> bool:
 
 def comes(true: Callable[[], bool]) -> bool:
     """Whether something comes true before anybody would call it never."""
-    return any(true() or Event().wait(0.1) for _ in range(300))
+    return any(true() or Event().wait(0.02) for _ in range(6000))
 
 
 def started_by(words: Sequence[str], script: str = STARTS) -> "tuple[subprocess.Popen[str], int]":

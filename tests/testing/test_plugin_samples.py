@@ -103,11 +103,13 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return target
 
 
+@pytest.mark.xdist_group("installed-sample")
 def test_by_entry_point_of_an_installed_package(tmp_path: Path, installed: Path) -> None:
     found = placed(tmp_path, "--plugin", "NodeNumber", path=installed)
     assert found == {"pod-3": "node-3", "pod-2": "node-2"}
 
 
+@pytest.mark.xdist_group("installed-sample")
 def test_an_entry_point_can_be_named_in_a_configuration(tmp_path: Path, installed: Path) -> None:
     file = tmp_path / "scheduler.yaml"
     file.write_text(configuration().replace("reverse: true", "reverse: false"))

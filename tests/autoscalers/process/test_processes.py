@@ -18,7 +18,7 @@ from kubescene.autoscalers import (
 )
 from kubescene.autoscalers.dispatcher import Dispatcher
 from kubescene.errors import ConfigurationError, TrafficError
-from kubescene.traffic import run
+from kubescene.traffic import load_run, run
 from kubescene.types import JsonObject
 from plugin_commands import PROGRAMS, program
 
@@ -39,10 +39,13 @@ def test_in_and_out_of_process_give_the_same_bytes(example: str, tmp_path: Path)
 
 
 def test_two_processes_give_the_same_bytes_as_none(tmp_path: Path) -> None:
-    file = EXAMPLES / "fighting.yaml"
+    """Until the one has added replicas and the other has evicted all of them once."""
+    asked = load_run(EXAMPLES / "fighting.yaml", ["spec.duration=14h"])
     plugins = [ProcessAutoscaler(program("served", each)) for each in ("horizontal", "vertical")]
-    run(file).save(tmp_path / "in")
-    run(file, plugins).save(tmp_path / "out")
+    alone = run(asked)
+    assert (alone.summary.scale_ups, alone.summary.evictions) == (2, 3)
+    alone.save(tmp_path / "in")
+    run(asked, plugins).save(tmp_path / "out")
     assert files(tmp_path / "in") == files(tmp_path / "out")
 
 

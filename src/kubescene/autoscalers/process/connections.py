@@ -134,7 +134,7 @@ class Child:
         try:
             self.address = parse(line)
         except HandshakeError as error:
-            if self.has_exited(MOMENT_S) and not line.strip():
+            if not line.strip() and self.has_exited(MOMENT_S):
                 raise self.failed(f"it {self.exit_told()} before the handshake") from None
             raise self.failed(str(error)) from None
 

@@ -13,6 +13,7 @@ HANDSHAKES = {
     "nowhere": "1|1|unix|/tmp/kubescene-nowhere-to-be-found|grpc|",
     "refused": "1|1|tcp|127.0.0.1:1|grpc|",
     "garbage": "Hello, world!",
+    "stubborn": "Try me!",
 }
 
 how = sys.argv[1]
