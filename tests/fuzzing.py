@@ -2,7 +2,8 @@
 
     python tests/fuzzing.py [REQUESTS] [SEED]
 
-The server runs in this process, with its controllers. Told at the end: how often each status was
+The server runs in this process, with its controllers; with an even seed it keeps its runs in a
+directory, as with ``--data-dir``. Told at the end: how often each status was
 answered, every answer that the server itself calls an internal error, what its log said, the
 slowest requests and how much the process has grown. Exits with 1 if there was an internal error, a
 line in the log, or a server that no longer serves. The same seed asks the same.
@@ -15,6 +16,8 @@ import sys
 from collections import Counter
 from collections.abc import Callable
 from http.client import HTTPException
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
@@ -22,6 +25,7 @@ from apiserver.http import CONFIG_MAPS, Http, Reply, config_map
 from kubescene.api.builtin import builtin_scheme
 from kubescene.api.scheme import ResourceType
 from kubescene.apiserver.server import Server
+from kubescene.apiserver.traffic.pages import TrafficPages
 from kubescene.clock import SECOND, WallClock
 from random_scenarios import API_VERSION, Lot, random_scenario
 from registry.confusion import CONFUSED, Confusion
@@ -81,8 +85,11 @@ PAGES = (
     "/openapi/v3/apis/apps/v1",
     "/version",
     "/healthz",
+    "/healthz/ping",
     "/livez",
+    "/livez/nope",
     "/readyz",
+    "/readyz/..",
     "/metrics",
     "/simulator/v1/export",
     "/simulator/v1/schedulerconfiguration",
@@ -91,8 +98,13 @@ PAGES = (
     "/simulator/v1/remedies",
     "/simulator/v1/runs",
     "/simulator/v1/runs?limit=x",
-    "/simulator/v1/runs/1",
+    "/simulator/v1/runs?kind=nope",
+    "/simulator/v1/runs/scenario-1",
+    "/simulator/v1/runs/traffic-1",
     "/simulator/v1/runs/nope/files/../../x",
+    "/simulator/v1/runs/nope/files/%2e%2e%2fx",
+    "/simulator/v1/runs/scenario-1/files/summary.json",
+    "/simulator/v1/runs/traffic-1/files/nope",
     "/runs",
     "/runs/1",
     "/runs/1/series",
@@ -102,7 +114,21 @@ PAGES = (
     "/ui",
     "/nope",
 )
-SCENARIO_PAGES = ("summary", "timeline", "timeline?since=x", "timeline?since=2", "explanations")
+SCENARIO_PAGES = (
+    "progress",
+    "progress?step=1",
+    "progress?step=x",
+    "summary",
+    "result",
+    "timeline",
+    "timeline?since=x",
+    "timeline?since=2",
+    "explanations",
+    "explain",
+    "explain?pod=default/pod-0",
+    "explain?pod=%00/",
+)
+RUN_IDS = ("1", "x", "..", "scenario-1", "scenario-2", "traffic-1", "traffic-2", "scenario-x")
 
 
 class Asked(NamedTuple):
@@ -156,7 +182,8 @@ class Fuzzer:
                 return Asked("PUT", one + self._query(), body)
             case 3:
                 where = f"{one}/{self._lot.of(*SUBRESOURCES)}" + self._query()
-                return Asked(self._lot.of("POST", "PUT", "GET", "DELETE"), where, body)
+                method = self._lot.of("POST", "PUT", "PATCH", "GET", "DELETE")
+                return Asked(method, where, body)
             case 4:
                 return Asked("DELETE", self._lot.of(one, one, collection) + self._query(), None)
             case _:
@@ -180,6 +207,8 @@ class Fuzzer:
     def _read(self) -> Asked:
         kind = self._lot.of(*self._kinds)
         path = self._lot.of(self._collection(kind), f"{self._collection(kind)}/{self._name()}")
+        if self._lot.below(300) == 0:
+            return Asked("GET", f"{path}?watch=1&timeoutSeconds=1", headers=self._headers())
         method = self._lot.of("GET", "GET", "GET", "HEAD", "OPTIONS", "NOPE")
         return Asked(method, path + self._query(), headers=self._headers())
 
@@ -251,7 +280,7 @@ class Fuzzer:
             Asked("POST", "/simulator/v1/park", {"name": "nobody"}),
             Asked("POST", "/simulator/v1/schedulerconfiguration", self._configuration()),
             Asked("PUT", "/simulator/v1/reset", self._value()),
-            Asked("DELETE", f"/simulator/v1/runs/{self._lot.of('1', 'x', '..')}"),
+            Asked("DELETE", f"/simulator/v1/runs/{self._lot.of(*RUN_IDS)}"),
             Asked("POST", f"/runs/{self._lot.of('1', '7')}/repeat", self._value()),
         )
 
@@ -345,7 +374,9 @@ def fuzz(requests: int, seed: int, progress: Callable[[int], None] = lambda _: N
     """Ask so many requests of a server of its own."""
     fuzzer, findings, told = Fuzzer(seed), Findings(), Told()
     logging.getLogger().addHandler(told)
-    server = Server(port=0)
+    folder = TemporaryDirectory()
+    kept = TrafficPages(Path(folder.name)) if seed % 2 == 0 else None
+    server = Server(port=0, traffic=kept)
     server.start()
     http = Http(server.host, server.port)
     try:
@@ -359,6 +390,7 @@ def fuzz(requests: int, seed: int, progress: Callable[[int], None] = lambda _: N
     finally:
         http.close()
         server.stop()
+        folder.cleanup()
         logging.getLogger().removeHandler(told)
     findings.lines = told.lines
     return findings

@@ -13,7 +13,7 @@ import pytest
 from kubescene.actors import ENGINE
 from kubescene.outside.waiters.scheduling import SchedulerWaiter
 from kubescene.outside.waiters.workloads import WorkloadsWaiter
-from kubescene.testing import make_deployment, make_node, make_pod
+from kubescene.testing import make_deployment, make_node, make_pod, make_priority_class
 from kubescene.types import JsonObject
 from outside_runs import Played, create, done, scenario, stage
 from real_programs import require_program
@@ -122,6 +122,23 @@ def test_the_scheduler_has_tried_every_pod_and_its_status_promises_the_same_byte
     (told,) = run.status["outside"]
     assert told["judgedBy"] == ["park-pod", "still", "waiter kube-scheduler"]
     assert told["sameBytes"] is True
+
+
+def test_a_scheduler_that_preempted_promises_nothing() -> None:
+    """Which of two equal nodes is emptied, kube-scheduler leaves to chance."""
+    scheduler = require_program("kube-scheduler")
+    declared = {"name": "kube-scheduler", "kind": "scheduler", "timeout": "60s"}
+    story = [create(1, make_priority_class("high", 10).build())]
+    story += [create(1, make_node(name).cpu("4").build()) for name in ("n", "m")]
+    story += [create(2, make_pod(name).cpu("3").build()) for name in ("a", "b")]
+    story += [create(3, make_pod("c").cpu("3").priority_class("high").build()), done(4)]
+    with stage() as made:
+        made.start("kube-scheduler", f"{scheduler} {{settings}}", "scheduler")
+        run = made.play(scenario(story, declared))
+    assert (run.phase, run.message, len(bound(run))) == ("Succeeded", "", 3)
+    (told,) = run.status["outside"]
+    assert told["sameBytes"] is False
+    assert told["message"] == "it preempted: kube-scheduler chooses among equal victims by chance"
 
 
 def test_nothing_that_they_write_has_the_machines_time() -> None:

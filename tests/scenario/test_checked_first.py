@@ -93,6 +93,13 @@ def part(subresource: str, obj: JsonObject) -> JsonObject:
     return {"step": 2, "createOperation": {"subresource": subresource, "object": obj}}
 
 
+def patched(subresource: str, kind: str, api_version: str = "v1") -> JsonObject:
+    """A patch of an object that may come from anywhere."""
+    types = {"apiVersion": api_version, "kind": kind}
+    named: JsonObject = {"typeMeta": types, "objectMeta": {"name": "x"}, "patch": "{}"}
+    return {"step": 2, "patchOperation": {**named, "subresource": subresource}}
+
+
 def whole(kind: str, name: str, api_version: str = "v1", **more: object) -> JsonObject:
     return {"apiVersion": api_version, "kind": kind, "metadata": {"name": name}, **more}
 
@@ -119,6 +126,9 @@ PARTS = [
         'nothing creates the Pod "p"',
     ),
     (part("scale", whole("Deployment", "web", "apps/v1", spec={"replicas": 1})), ""),
+    (patched("scale", "Node"), "a Node has no subresource scale"),
+    (patched("status", "ConfigMap"), "a ConfigMap has no subresource status"),
+    (patched("scale", "Deployment", "apps/v1"), ""),
 ]
 
 

@@ -40,6 +40,10 @@ class OutsideRequest(NamedTuple):
         return self.subresource == "binding" or self.resource.resource == "bindings"
 
     @property
+    def deletes_a_pod(self) -> bool:
+        return self.verb == "delete" and self.resource == PODS
+
+    @property
     def lists_pods(self) -> bool:
         return self.lists and self.resource == PODS
 

@@ -291,6 +291,7 @@ class OutsideStage:
                 each.turn.judged_by,
                 settings_known=name in self._vouched,
                 failed=each.turn.gave_up or each.program.has_failed,
+                by_chance=each.turn.by_chance,
             )
             for name, each in self._called.items()
         )
@@ -323,15 +324,20 @@ def late(called: Called) -> str:
 
 
 def judged(
-    declared: OutsideController, by: tuple[str, ...], *, settings_known: bool, failed: bool = False
+    declared: OutsideController,
+    by: tuple[str, ...],
+    *,
+    settings_known: bool,
+    failed: bool = False,
+    by_chance: str = "",
 ) -> OutsideStatus:
     """What a Scenario's status says of a program: how it was judged, and what that is worth.
 
     ``by`` are the signs that were gone by; ``settings_known``: somebody has looked at them.
 
-    ``failed``: the scenario ended because of it.
+    ``failed``: the scenario ended because of it; ``by_chance``: why it may decide otherwise.
     """
-    doubt = doubt_about(declared, by, settings_known=settings_known)
+    doubt = doubt_about(declared, by, settings_known=settings_known) or by_chance
     if failed and by:
         doubt = "the scenario failed because of it: when it did depends on the machine"
     signs = (*by, *waiters_of(declared)) if by else ()

@@ -22,6 +22,7 @@ from kubescene.scenario.outside import OutsideController
 
 BIND_WITHIN = SECOND
 """A decision is written by a thread of its own: it is on its way when the next pod's turn comes."""
+VICTIMS = "it preempted: kube-scheduler chooses among equal victims by chance"
 LOOKS_WITHIN = 10 * SECOND
 """kube-scheduler looks once a second whether the volumes of a pod are bound."""
 
@@ -48,6 +49,10 @@ class SchedulerTurn(Turn):
     @property
     def judged_by(self) -> tuple[str, ...]:
         return ("park-pod",) if self._idle is None else ("park-pod", self._idle.judged_by)
+
+    @property
+    def by_chance(self) -> str:
+        return VICTIMS if self._wanted.has_preempted else ""
 
     def end(self) -> None:
         if self._idle is not None:

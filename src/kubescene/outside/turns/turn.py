@@ -73,6 +73,11 @@ class Turn:
         """By what it is judged that the program has nothing left to do."""
         return ()
 
+    @property
+    def by_chance(self) -> str:
+        """Why what it decided may be a matter of chance; empty if it was not."""
+        return ""
+
     def run_once(self) -> Progress:
         self._program.check()
         progress = self._state()

@@ -36,6 +36,7 @@ class WantedWrites:
         """The pods that it was given last, in their order."""
         self.failed: set[Place] = set()
         """Those at which it has failed since."""
+        self.has_preempted = False
         self._program = program
         self._waiting = waiting
         self._gives_devices = False
@@ -84,6 +85,7 @@ class WantedWrites:
 
     def let_in(self, held: Held) -> None:
         self._gives_devices = held.asked.resource == DEVICE_CLAIMS
+        self.has_preempted |= held.asked.deletes_a_pod
         self.chosen.wrote(held.asked)
         self._program.let_in(held)
 

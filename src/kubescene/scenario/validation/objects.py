@@ -91,7 +91,10 @@ class ObjectCheck:
             yield from self._create_faults(operation)
         elif operation.kind in (OperationKind.PATCH, OperationKind.DELETE):
             types = operation.body["typeMeta"]
-            yield from self._kind_faults(types["apiVersion"], types["kind"], "typeMeta")
+            unknown = list(self._kind_faults(types["apiVersion"], types["kind"], "typeMeta"))
+            yield from unknown
+            if operation.subresource and not unknown:
+                yield from self._lacking(operation.subresource, types, "typeMeta")
 
     def _create_faults(self, operation: Operation) -> Iterator[Fault]:
         if "count" in operation.body:
@@ -177,11 +180,13 @@ class ObjectCheck:
 
     def _part_faults(self, part: str, obj: JsonObject) -> Iterator[Fault]:
         """A part of an object can be written if its kind has such a part, and it is there."""
-        found = self._cluster.scheme.of_kind(obj["apiVersion"], obj["kind"])
-        if part not in found.subresources:
-            yield Fault(("object", "kind"), f"a {obj['kind']} has no subresource {part}")
-            return
-        yield from self._absent(obj, str(obj["kind"]))
+        lacking = list(self._lacking(part, obj, "object"))
+        yield from lacking or self._absent(obj, str(obj["kind"]))
+
+    def _lacking(self, part: str, types: JsonObject, place: str) -> Iterator[Fault]:
+        kind = types["kind"]
+        if part not in self._cluster.scheme.of_kind(types["apiVersion"], kind).subresources:
+            yield Fault((place, "kind"), f"a {kind} has no subresource {part}")
 
     def _absent(self, obj: JsonObject, kind: str) -> Iterator[Fault]:
         """Nobody makes the object: no operation, and no controller of what operations make.
