@@ -167,7 +167,7 @@ def test_a_page_of_any_size_fits_into_a_comment_and_says_what_is_left_out() -> N
         )
     )
     assert len(page) < COMMENT
-    listed = page.split("50000 pods in A only")[1].split("</details>")[0].count("| namespace/")
+    listed = page.split("50,000 pods in A only")[1].split("</details>")[0].count("| namespace/")
     assert f"… and {50_000 - listed:,} more." in page
     assert page.count(" more.") == 8
     assert page.count("<details>") == page.count("</details>")
