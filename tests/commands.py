@@ -9,12 +9,16 @@ import contextlib
 import gc
 import io
 import os
+import pty
 import signal
+import struct
 import subprocess
 import sys
 from collections.abc import Iterator
+from fcntl import ioctl
 from pathlib import Path
 from subprocess import CompletedProcess
+from termios import TIOCSWINSZ
 
 from kubescene.cli import main
 
@@ -34,6 +38,21 @@ def started(
         cwd=cwd,
         env={**os.environ, **ENVIRONMENT, **environment},
     )
+
+
+def in_terminal(*arguments: object, columns: int = 80) -> tuple[int, str]:
+    """The real command in a terminal of so many columns: how it ends, and all that it shows."""
+    child, terminal = pty.fork()
+    if child == 0:
+        ioctl(1, TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        os.environ.pop("COLUMNS", None)
+        os.execv(sys.executable, [sys.executable, "-m", "kubescene", *map(str, arguments)])
+    told = b""
+    # At its end, a terminal cannot be read any more.
+    with open(terminal, "rb", buffering=0) as file, contextlib.suppress(OSError):
+        while part := file.read(4096):
+            told += part
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), told.decode()
 
 
 def kubescene(

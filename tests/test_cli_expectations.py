@@ -6,7 +6,7 @@ from xml.etree.ElementTree import fromstring
 
 import pytest
 
-from commands import kubescene, started
+from commands import in_terminal, kubescene, started
 from kubescene.apiserver.server import Server
 from kubescene.scenario import ScenarioBuilder
 from kubescene.testing import make_node, make_pod
@@ -135,6 +135,15 @@ def test_what_does_not_hold_is_shown_last_and_told_on_standard_error(file: Path)
     told = "expectation 'nobody waits' does not hold: somebody does (1 == 0)\n"
     assert quiet.stderr == f"kubescene: {file}:{line}:5: {told}"
     assert run.stdout.splitlines()[0] == "s  1 of 2 expectations failed  Succeeded"
+
+
+def test_a_terminal_shows_what_was_seen_once(file: Path) -> None:
+    scenario().done().expect("x", "pending.size() == 0").save(file)
+    code, told = in_terminal("run", file, columns=200)
+    assert code == 3
+    assert told.count("1 == 0") == 1
+    line = file.read_text().splitlines().index("  - name: x") + 1
+    assert f"{line}:5: expectation 'x' does not hold\r\n" in told
 
 
 def test_a_run_by_hand_ends_with_the_same_code(file: Path) -> None:

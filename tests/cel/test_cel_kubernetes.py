@@ -59,6 +59,14 @@ def value(expression: str) -> Any:
         ("url('https://example.com:80/a?x=1').getPort()", "80"),
         ("url('https://example.com:80/a?x=1').getQuery()", {"x": ["1"]}),
         ("isURL('nothing')", False),
+        ("format.named('dns1123Label').value() == format.dns1123Label()", True),
+        ("format.named('nope').hasValue()", False),
+        ("format.dns1123LabelPrefix().validate('web-').hasValue()", False),
+        ("format.dns1123Label().validate('a.b').value()", ["must not contain dots"]),
+        ("type(format.uri()) == type(format.uuid())", True),
+        ("['10.0.0.1'].all(ip, ip.startsWith('10.') && ip.isCanonical(ip))", True),
+        ("[[1]].all(lists, lists.all(x, x > 0))", True),
+        ("['a'].all(format, format.size() == 1)", True),
     ],
 )
 def test_values(expression: str, expected: object) -> None:
@@ -73,6 +81,8 @@ def test_values(expression: str, expected: object) -> None:
         ("quantity('1').compareTo(dyn(semver('1.0.0')))", "no such overload"),
         ("[].min()", "min called on empty list"),
         ("'abc'.substring(2, 1)", "invalid substring range. start: 2, end: 1"),
+        ("format.uri() == dyn('uri')", "no such overload"),
+        ("dyn(1).validate('a')", "no such overload"),
         ("ip('300.0.0.1')", 'IP Address "300.0.0.1" parse error'),
         ("'%d'.format(['a'])", "error during formatting: decimal clause"),
     ],

@@ -2,7 +2,8 @@
 
 ``data/recorded.jsonl.gz`` has answers of k8s.io/dynamic-resource-allocation and k8s.io/apiserver
 v0.36.3: why an expression is refused, what it costs at worst, its value or why it has none, and its
-cost. Left out is what is knowingly different (`docs/design/0026-cel.md`).
+cost; and what its formats say of texts. Left out is what is knowingly different
+(`docs/design/0026-cel.md`).
 """
 
 import gzip
@@ -45,6 +46,7 @@ def program(case: dict[str, Any]) -> Program:
 def test_there_are_enough_of_all_sorts() -> None:
     assert len(of("device", "worst")) > 1_000
     assert len(of("plain", "value")) > 1_000
+    assert len([case for case in CASES if case["expression"].startswith("format.")]) > 700
     assert len(of("device", "refused")) + len(of("plain", "refused")) > 100
     assert len(of("device", "fails")) + len(of("plain", "fails")) > 20
 

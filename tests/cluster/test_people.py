@@ -121,7 +121,7 @@ def test_one_that_keeps_no_account_says_how_it_would(ask: object) -> None:
 
 def test_a_cluster_shows_itself() -> None:
     cluster = full(recorded=False)
-    assert repr(cluster) == "<Cluster at 2026-01-01T00:00:00Z: 1 nodes, 3 pods, 1 without a node>"
+    assert repr(cluster) == "<Cluster at 2026-01-01T00:00:00Z: 1 node, 3 pods, 1 without a node>"
     page = cluster._repr_html_()
     assert "<b>Cluster</b> at 2026-01-01T00:00:00Z" in page
     assert ">default/p2</td>" in page
@@ -135,3 +135,13 @@ def test_many_nodes_are_not_all_shown() -> None:
         cluster.create(make_node(f"<n>-{number}".replace("<n>", "n")))
     page = cluster._repr_html_()
     assert "and 10 more nodes" in page
+
+
+def test_what_is_no_object_and_no_label_is_told_in_words() -> None:
+    cluster = Cluster()
+    with pytest.raises(TypeError, match=r"an object .* or a builder is expected, not str"):
+        cluster.create("pod.yaml")  # type: ignore[arg-type]
+    with pytest.raises(
+        TypeError, match="labels are text such as 'app=web', or a mapping, not list"
+    ):
+        cluster.list("pods", labels=["app"])  # type: ignore[arg-type]

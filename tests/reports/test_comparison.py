@@ -57,6 +57,17 @@ def test_equal_runs_are_one_calm_line() -> None:
     assert markdown(same) == "✅ one and other are equal: 3 pods, no difference\n"
 
 
+def test_what_differs_is_not_cut_in_a_narrow_terminal() -> None:
+    a, b = (
+        ScenarioBuilder("s").create(make_pod("p").cpu(cpu), id="a-rather-long-id-of-an-operation")
+        for cpu in ("1", "2")
+    )
+    told = shown(compare(kubescene.run(a.done()), kubescene.run(b.done())), width=60)
+    assert "createOperation.object.spec.containers[0].resources.requests.cpu" in (
+        re.sub(r"\s+(1 +2\n)?", "", told)
+    )
+
+
 def test_a_title_is_not_broken_at_the_width_of_a_narrow_table() -> None:
     builder = ScenarioBuilder("s").create(make_node("n")).create(make_pod("p")).done()
     runs = [kubescene.run(builder, seed=seed) for seed in (1, 2)]
@@ -167,7 +178,7 @@ def test_a_page_of_any_size_fits_into_a_comment_and_says_what_is_left_out() -> N
         )
     )
     assert len(page) < COMMENT
-    listed = page.split("50000 pods in A only")[1].split("</details>")[0].count("| namespace/")
+    listed = page.split("50,000 pods in A only")[1].split("</details>")[0].count("| namespace/")
     assert f"… and {50_000 - listed:,} more." in page
     assert page.count(" more.") == 8
     assert page.count("<details>") == page.count("</details>")

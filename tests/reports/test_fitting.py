@@ -1,17 +1,12 @@
 """Tables in terminals: nothing is wider than they are, and what has no room is told."""
 
-import os
-import pty
-import struct
-import sys
-from fcntl import ioctl
 from itertools import pairwise
 from pathlib import Path
-from termios import TIOCSWINSZ
 
 import pytest
 
 import kubescene
+from commands import in_terminal
 from kubescene.experiments import matrix
 from kubescene.experiments.display import text_lines as matrix_lines
 from kubescene.reports.tables import fitted, text_lines
@@ -94,31 +89,12 @@ def test_a_combination_of_a_matrix_has_a_few_lines_where_a_row_is_too_long() -> 
 
 def test_a_terminal_is_told_what_has_no_room(tmp_path: Path) -> None:
     kubescene.run(scenario(), out=tmp_path)
-    command = [sys.executable, "-m", "kubescene", "results", str(tmp_path), "--table", "pods"]
-    child, terminal = pty.fork()
-    if child == 0:
-        ioctl(1, TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
-        os.environ.pop("COLUMNS", None)
-        os.execv(sys.executable, command)
-    lines = said(terminal).splitlines()
-    assert os.waitpid(child, 0)[1] == 0
+    code, told = in_terminal("results", tmp_path, "--table", "pods")
+    lines = told.splitlines()
+    assert code == 0
     assert lines[0].startswith("NAMESPACE   NAME   STATE")
     assert max(map(len, lines[:-1])) <= 80
     assert lines[-1].startswith("no room for uid, owner, ")
-
-
-def said(terminal: int) -> str:
-    """Everything that a program says; at its end, a terminal cannot be read any more."""
-    told = b""
-    with open(terminal, "rb", buffering=0) as file:
-        while True:
-            try:
-                part = file.read(4096)
-            except OSError:
-                part = b""
-            if not part:
-                return told.decode()
-            told += part
 
 
 def test_state_and_node_of_pods_are_there_in_48_columns(run: RunSource) -> None:

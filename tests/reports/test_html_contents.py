@@ -84,6 +84,18 @@ def test_the_row_of_all_nodes_is_the_allocation_of_the_cluster(many: Path) -> No
     assert [share / 10 for share in (heat.whole_ends or heat.whole)[0]] == ends
 
 
+def test_large_numbers_are_written_alike(tmp_path: Path) -> None:
+    builder = (
+        ScenarioBuilder("large")
+        .create(make_node("node").cpu("1"))
+        .create(make_pod("web-$(INDEX)").cpu("10"), count=1_000)
+    )
+    assert kubescene.run(builder.done(), out=tmp_path).ok
+    assert contents(tmp_path).headline.story.startswith(
+        "Of 1,000 pods that came, 0 are bound, 1,000 wait for a node."
+    )
+
+
 def test_a_failed_run_says_why(tmp_path: Path) -> None:
     told = contents(failing(tmp_path)).headline
     assert told.phase == "Failed"

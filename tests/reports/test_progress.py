@@ -40,7 +40,7 @@ def test_the_time_that_is_left(done: tuple[int, int, int], left: float | None) -
 
 def test_it_is_not_told_before_it_means_anything() -> None:
     tally = RunTally(AMOUNTS, 400, 100, 0, spent_s=0.9)
-    assert tally.told() == "400 of 1000 objects written, 100 pods bound, 0 failed attempts"
+    assert tally.told() == "400 of 1,000 objects written, 100 pods bound, 0 failed attempts"
     assert tally.short() == "400/1000 written, 100 bound"
 
 
@@ -90,7 +90,7 @@ def test_a_line_for_every_step_where_nobody_can_redraw() -> None:
     reporter.step_finished(ScenarioStep(3, 2))
     assert isinstance(console.file, StringIO)
     assert console.file.getvalue() == (
-        "step 3 (1 of 2) at rest after 2 minor steps: 0 of 1000 objects written, 0 pods bound, "
+        "step 3 (1 of 2) at rest after 2 minor steps: 0 of 1,000 objects written, 0 pods bound, "
         "0 failed attempts\n"
     )
 

@@ -8,7 +8,10 @@ import pytest
 from rich.console import Console
 
 import kubescene
+from kubescene import traffic
+from kubescene.reports.explaining import print_attempt
 from kubescene.reports.terminal import amount, print_summary
+from kubescene.reports.traffic import print_result
 from kubescene.results import ExpectationOutcome, NodeUse, Summary
 from kubescene.scenario import ScenarioBuilder
 from kubescene.testing import make_node, make_pod
@@ -43,6 +46,18 @@ def test_no_line_ends_with_blanks_or_is_wider_than_the_terminal(
 ) -> None:
     lines = shown(example, width).split("\n")
     assert all(line == line.rstrip() and len(line) <= width for line in lines)
+
+
+def test_traffic_and_explanations_end_no_line_with_blanks() -> None:
+    file = StringIO()
+    console = Console(file=file, width=80, force_terminal=False)
+    print_result(traffic.run(traffic.load_run(EXAMPLES / "traffic" / "step.yaml")), console)
+    run = kubescene.run(EXAMPLES / "01-first-scenario" / "scenario.yaml")
+    for attempt in run.explain("default/report-2"):
+        print_attempt(attempt, console)
+    lines = file.getvalue().split("\n")
+    assert len(lines) > 30
+    assert [line for line in lines if line != line.rstrip()] == []
 
 
 def test_names_of_pods_are_whole_where_there_is_little_room(example: Summary) -> None:

@@ -371,7 +371,10 @@ def test_a_definition_makes_its_kind_known() -> None:
     assert kubescene.run(conversion.scenario).ok
 
 
-@pytest.mark.parametrize("nodes", ["x", "3x", "0x8cpu", "3xfoo", "2x8cpu,a=b", "-1x8cpu"])
+@pytest.mark.parametrize(
+    "nodes",
+    ["x", "3x", "0x8cpu", "3xfoo", "2x8cpu,a=b", "-1x8cpu", "3x8", "3x8,32Gi", "1x8cpu,4cpu"],
+)
 def test_nodes_that_nobody_understands_are_refused(bundle: Path, nodes: str) -> None:
     done = kubescene_command("convert", bundle, f"--nodes={nodes}")
     assert (done.returncode, "such as 3x8cpu,32Gi" in done.stderr) == (2, True)

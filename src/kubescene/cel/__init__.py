@@ -7,8 +7,8 @@ as often as needed, each time within a limit of work, so that nobody's expressio
     program.evaluate({"device": {"driver": "gpu.example.com"}})      # True
 
 Standard library, macros, optional values, and the Kubernetes extensions for strings, lists, regular
-expressions, quantities, semantic versions, sets, IP addresses and URLs. Messages are built from
-no types, so there are no message literals.
+expressions, quantities, semantic versions, sets, IP addresses, URLs and named formats. Messages
+are built from no types, so there are no message literals.
 """
 
 from kubescene.cel.errors import CelError, CompileError, CostExceededError, EvaluationError

@@ -7,7 +7,7 @@ nothing may stop later than it would there.
 from collections.abc import Callable, Mapping, Sequence
 
 from kubescene.cel.errors import CostExceededError
-from kubescene.cel.values import Value, size_of
+from kubescene.cel.values import NamedFormat, Value, size_of
 
 LIST = 10
 """Making a list."""
@@ -19,8 +19,8 @@ ALL_DECIDED, EXISTS_DECIDED = 2, 3
 COUNT_STEP, SKIPPED_STEP = 2, 1
 APPEND_STEP = 1 + LIST + 1
 """An element is appended as a list of its own to what there is."""
-INSERT_STEP = 5
-"""An entry is put into a map that is being made; no less than upstream's call and its names."""
+INSERT_STEP, MERGE_STEP = 3, 2
+"""An entry, or a map with entries, is put into a map that is being made."""
 BIND = LIST
 """Binding a name is a loop over nothing."""
 
@@ -124,6 +124,13 @@ def _pattern(arguments: Arguments) -> int:
     return tenths(1 + size_of(arguments[0])) * -(-size_of(arguments[1]) // 4)
 
 
+def _format(arguments: Arguments) -> int:
+    """As if it were a pattern, which it is not always."""
+    held = arguments[0]
+    length = held.length if isinstance(held, NamedFormat) else 0
+    return tenths(1 + size_of(arguments[1])) * -(-length // 4)
+
+
 def _elements(arguments: Arguments) -> int:
     return 1 + size_of(arguments[0])
 
@@ -148,6 +155,7 @@ _CALLS: Mapping[str, Callable[[Arguments], int]] = {
             *("isLinkLocalMulticast", "isLinkLocalUnicast", "isGlobalUnicast"),
             *("getScheme", "getHostname", "getHost", "getPort", "getEscapedPath", "getQuery"),
             *("hasValue", "value", "orValue", "or", "optional.of", "optional.none"),
+            "format.named",
         ),
         _one,
     ),
@@ -163,6 +171,7 @@ _CALLS: Mapping[str, Callable[[Arguments], int]] = {
     **dict.fromkeys(("string", "bytes"), _converted),
     "contains": _search,
     **dict.fromkeys(("matches", "find", "findAll"), _pattern),
+    "validate": _format,
     **dict.fromkeys(("isSorted", "sum", "min", "max", "indexOf", "lastIndexOf"), _traversal),
     **dict.fromkeys(("sort", "includes", "flatten"), _elements),
     **dict.fromkeys(("sets.contains", "sets.intersects", "distinct"), _pairs),

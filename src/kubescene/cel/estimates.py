@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from kubescene.cel.checking import Checker, Names
-from kubescene.cel.costs import INSERT_STEP
 from kubescene.cel.nodes import (
     BinaryOperation,
     Bind,
@@ -43,6 +42,7 @@ from kubescene.cel.types import (
     DOUBLE,
     DURATION,
     DYN,
+    FORMAT,
     INT,
     IP,
     QUANTITY,
@@ -54,8 +54,8 @@ from kubescene.cel.types import (
 
 LIST, MAP = 10, 30
 _SCALARS = (BOOL, DOUBLE, DURATION, INT, TIMESTAMP, UINT)
-_AT_ONCE = (QUANTITY, SEMVER, IP, CIDR)
-"""Types whose values are compared in one go."""
+_AT_ONCE = {QUANTITY: 1, SEMVER: 1, IP: 1, CIDR: 1, FORMAT: 7}
+"""Types whose values are compared in one go, whatever their size."""
 
 
 class Estimator:
@@ -126,9 +126,10 @@ class Estimator:
         if node.operator == "+":
             return self._sum(node, names, left, right)
         if node.operator in ("==", "!="):
-            at_once = left.type == right.type and left.type in _AT_ONCE and node.operator == "=="
-            least = min(left.sized.high, right.sized.high)
-            return self._made(node, names, sides + (1 if at_once else tenths(least)))
+            of_one = left.type == right.type and node.operator == "=="
+            at_once = _AT_ONCE.get(left.type) if of_one else None
+            least = tenths(min(left.sized.high, right.sized.high))
+            return self._made(node, names, sides + (least if at_once is None else at_once))
         if node.operator in ("<", "<=", ">", ">="):
             texts = any(each.type in (STRING, BYTES) or each.type.is_open for each in (left, right))
             least = min(left.sized.high, right.sized.high)
@@ -240,7 +241,7 @@ class Estimator:
 
     def _transform_map(self, node: TransformMap, names: Names) -> Guess:
         over, found = self._loop(node, names, [node.predicate, node.transform])
-        cost = sum(each.cost for each in found) + INSERT_STEP + 1
+        cost = sum(each.cost for each in found) + node.step
         made = self._looped(node, names, over, cost, MAP + 1)
         entries = found[-1].sized.high if node.makes_entries else 1
         return made._replace(size=SizeEstimate(0, bounded(over.sized.high * entries)))

@@ -6,6 +6,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 from typing import Never
 
 from kubescene.api.quantity import MAX_INT64, MIN_INT64, Quantity, QuantityError, from_value, parse
+from kubescene.api.schemas.urls import Url, parse_url
 from kubescene.cel.errors import EvaluationError, no_such_overload
 from kubescene.cel.functions import Library
 from kubescene.cel.types import (
@@ -21,7 +22,6 @@ from kubescene.cel.types import (
     list_of,
     map_of,
 )
-from kubescene.cel.urls import Url, parse_url
 from kubescene.cel.values import MAX_UINT, Address, Cidr, Semver, Value
 
 KUBERNETES = Library()

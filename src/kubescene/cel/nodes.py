@@ -371,12 +371,17 @@ class TransformMap(Macro):
     transform: SyntaxNode
     makes_entries: bool
 
+    @property
+    def step(self) -> int:
+        """What it costs to put in what is made of one element."""
+        return costs.MERGE_STEP if self.makes_entries else costs.INSERT_STEP
+
     def evaluate(self, scope: Scope) -> Value:
         scope.meter.charge(costs.MAP + 1)
         made: dict[tuple[bool, Any], Value] = {}
         for each in self.scopes(scope):
             holds = self.predicate is None or _truth(self.predicate.evaluate(each))
-            scope.meter.charge(costs.INSERT_STEP if holds else costs.SKIPPED_STEP)
+            scope.meter.charge(self.step if holds else costs.SKIPPED_STEP)
             if holds:
                 for key, value in self._entries(each).items():
                     if (type(key) is bool, key) in made:

@@ -5,14 +5,15 @@ from collections.abc import Callable, Mapping
 from ipaddress import IPv4Address, IPv6Address
 
 from kubescene.api.quantity import Quantity
+from kubescene.api.schemas.urls import Url
 from kubescene.cel.errors import EvaluationError, no_such_overload
-from kubescene.cel.urls import Url
 from kubescene.cel.values import (
     MAX_INT,
     MAX_UINT,
     MIN_INT,
     Cidr,
     Duration,
+    NamedFormat,
     Semver,
     Timestamp,
     UInt,
@@ -27,7 +28,7 @@ from kubescene.cel.values import (
 
 MIN_TIME = -62135596800 * 1_000_000_000
 MAX_TIME = 253402300800 * 1_000_000_000 - 1
-_OPAQUE = (Quantity, Semver, IPv4Address, IPv6Address, Cidr, Url)
+_OPAQUE = (Quantity, Semver, IPv4Address, IPv6Address, Cidr, Url, NamedFormat)
 _ORDERED = (str, bytes, Duration, Timestamp)
 
 

@@ -39,7 +39,7 @@ DEEPEST = 60
 """How deep an expression may be nested; each level takes a dozen calls."""
 
 _RELATIONS = frozenset(("<", "<=", ">", ">=", "==", "!=", "in"))
-_NAMESPACES = frozenset(("optional", "cel", "sets", "strings", "ip", "lists"))
+_NAMESPACES = frozenset(("optional", "cel", "sets", "strings", "ip", "lists", "format"))
 _EXPECTED = (
     "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, "
     "BYTES, IDENTIFIER}"
@@ -160,9 +160,17 @@ class _Parser:
             selected = Select(sign.offset, operand, name.text, optional)
             return _type_name(selected) or selected
         arguments = self._arguments()
-        if isinstance(operand, Name) and operand.name in _NAMESPACES:
-            return self._global(opening, f"{operand.name}.{name.text}", arguments)
         macro = METHOD_MACROS.get((name.text, len(arguments)))
+        if isinstance(operand, Name) and operand.name in _NAMESPACES:
+            whole = f"{operand.name}.{name.text}"
+            is_method = macro is not None or name.text in self._methods
+            # A variable may have the name of a library, and methods like any other.
+            if (
+                whole in self._functions
+                or (whole, len(arguments)) in GLOBAL_MACROS
+                or not is_method
+            ):
+                return self._global(opening, whole, arguments)
         if macro is not None:
             return macro(self, opening.offset, operand, *arguments)
         method = self._methods.get(name.text)

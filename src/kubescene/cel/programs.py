@@ -9,6 +9,7 @@ from kubescene.cel.costs import CostMeter
 from kubescene.cel.errors import CompileError
 from kubescene.cel.estimates import Estimator
 from kubescene.cel.extensions import EXTENSIONS
+from kubescene.cel.formats import FORMATS
 from kubescene.cel.functions import Function, together
 from kubescene.cel.kubernetes import KUBERNETES
 from kubescene.cel.nodes import Element, IndexAccess, Literal, Name, Scope, SyntaxNode
@@ -21,8 +22,9 @@ from kubescene.cel.values import TypeValue, Value
 DEFAULT_COST = 1_000_000
 """How much an evaluation may do; the limit that Kubernetes has for device selectors."""
 
-_FUNCTIONS = together(STANDARD.functions, EXTENSIONS.functions, KUBERNETES.functions)
-_METHODS = together(STANDARD.methods, EXTENSIONS.methods, KUBERNETES.methods)
+_LIBRARIES = (STANDARD, EXTENSIONS, KUBERNETES, FORMATS)
+_FUNCTIONS = together(*(each.functions for each in _LIBRARIES))
+_METHODS = together(*(each.methods for each in _LIBRARIES))
 _TYPES: Mapping[str, Value] = {name: TypeValue(name) for name in TYPE_NAMES}
 
 

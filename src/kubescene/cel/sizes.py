@@ -141,6 +141,12 @@ def _searched(
     return cost, None if node.name == "matches" else SizeEstimate(0, given[0].sized.high)
 
 
+def _validated(
+    node: FunctionCall, given: Sequence[Guess], size_at: SizeAt
+) -> tuple[int, SizeEstimate | None]:
+    return bounded(tenths(given[1].sized.high) * 32), None
+
+
 def _contained(
     node: FunctionCall, given: Sequence[Guess], size_at: SizeAt
 ) -> tuple[int, SizeEstimate | None]:
@@ -225,6 +231,7 @@ _METHODS: Mapping[str, _Rule] = {
     "findAll": _searched,
     "matches": _searched,
     "contains": _contained,
+    "validate": _validated,
     "startsWith": _prefix,
     "endsWith": _prefix,
     "containsIP": _in_network,

@@ -42,6 +42,7 @@ SEMVER = Type("kubernetes.Semver")
 IP = Type("net.IP")
 CIDR = Type("net.CIDR")
 URL = Type("kubernetes.URL")
+FORMAT = Type("kubernetes.NamedFormat")
 
 TYPE_NAMES = (
     "bool",

@@ -11,8 +11,8 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_net
 from typing import Any, TypeAlias
 
 from kubescene.api.quantity import Quantity
+from kubescene.api.schemas.urls import Url
 from kubescene.cel.errors import EvaluationError
-from kubescene.cel.urls import Url
 
 MAX_INT = 2**63 - 1
 MIN_INT = -(2**63)
@@ -130,6 +130,14 @@ class Cidr:
         return f"{self.address}/{self.length}"
 
 
+@dataclass(frozen=True, slots=True)
+class NamedFormat:
+    """A format that texts may be held against; ``length`` is that of its pattern."""
+
+    name: str
+    length: int
+
+
 _TYPE_NAMES: Mapping[type, str] = {
     bool: "bool",
     int: "int",
@@ -148,6 +156,7 @@ _TYPE_NAMES: Mapping[type, str] = {
     IPv6Address: "net.IP",
     Cidr: "net.CIDR",
     Url: "kubernetes.URL",
+    NamedFormat: "kubernetes.NamedFormat",
 }
 
 

@@ -213,7 +213,9 @@ def label_selector(labels: str | Mapping[str, str]) -> LabelSelector:
     """What is meant by text, or by the labels that an object must have."""
     if isinstance(labels, str):
         return parse_labels(labels)
-    return from_labels(labels)
+    if isinstance(labels, Mapping):
+        return from_labels(labels)
+    raise TypeError(f"labels are text such as 'app=web', or a mapping, not {_kind(labels)}")
 
 
 class ObjectWatch:
@@ -233,7 +235,15 @@ class ObjectWatch:
 
 def built(obj: AnyObject) -> JsonObject:
     """The object that is meant."""
-    return obj.build() if isinstance(obj, Buildable) else dict(obj)
+    if isinstance(obj, Buildable):
+        return obj.build()
+    if isinstance(obj, Mapping):
+        return dict(obj)
+    raise TypeError(f"an object (such as a dict) or a builder is expected, not {_kind(obj)}")
+
+
+def _kind(given: object) -> str:
+    return type(given).__name__
 
 
 def plain(obj: AnyObject) -> JsonObject:

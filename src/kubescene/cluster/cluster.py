@@ -365,7 +365,9 @@ class Cluster(Verbs):
     def __repr__(self) -> str:
         pods = self.store.list(PODS)
         waiting = sum(not pod.node for pod in pods)
-        told = f"{self.store.count(NODES)} nodes, {len(pods)} pods, {waiting} without a node"
+        nodes = self.store.count(NODES)
+        told = f"{nodes} node{'s' * (nodes != 1)}, {len(pods)} pod{'s' * (len(pods) != 1)}"
+        told += f", {waiting} without a node"
         return f"<{type(self).__name__} at {format_time(self.clock.now())}: {told}>"
 
     def _repr_html_(self) -> str:

@@ -77,6 +77,8 @@ def inputs_table(comparison: Comparison) -> Table:
     table = shown(
         f"\n{given_line(comparison)}", rows, ("what", "left"), ("A", "left"), ("B", "left")
     )
+    for column in table.columns:
+        column.overflow = "fold"  # the end of a path is what tells
     for each in rows[:ROWS_SHOWN]:
         table.add_row(Text(each.what), Text(each.a), Text(each.b))
     return table

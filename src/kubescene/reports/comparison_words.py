@@ -38,7 +38,7 @@ def given_line(comparison: Comparison) -> str:
 
 def told_run(run: ComparedRun) -> str:
     """``first-scenario, seed 0, Succeeded: 6 pods, 5 bound, 1 waiting``."""
-    parts = [counted(run.pods, "pod"), f"{run.bound} bound", f"{run.pending} waiting"]
+    parts = [counted(run.pods, "pod"), f"{run.bound:,} bound", f"{run.pending:,} waiting"]
     if run.preemptions:
         parts.append(counted(run.preemptions, "preemption"))
     phase = run.phase or "without an end"
@@ -206,7 +206,7 @@ def told_unexplained(comparison: Comparison, *, replayable: bool) -> list[str]:
         if count:
             kept = f"spec.simulation.explain is {levels[side]}"
             lines.append(
-                f"{side} did not keep why for {count} of {counted(comparison.looked_at, 'pod')} "
+                f"{side} did not keep why for {count:,} of {counted(comparison.looked_at, 'pod')} "
                 f"looked at ({kept}): play it with spec.simulation.explain: Full"
             )
     if lines and replayable:

@@ -25,7 +25,7 @@ def print_attempt(attempt: ExplainedAttempt, console: Console, *, node: str = ""
         title.append(f"bound to {attempt.node}", style="green")
     else:
         title.append(attempt.message, style="yellow")
-    console.print(title)
+    put(console, title)
     if attempt.explained:
         print_verdicts(attempt, console, node)
     elif not attempt.traceback:
@@ -108,7 +108,7 @@ def told_wait(wait: WaitRecord) -> str:
 
 
 def _say(text: str, console: Console, style: str = "dim") -> None:
-    console.print(text, style=style or None, highlight=False, markup=False)
+    put(console, Text(text, style=style))
 
 
 def print_preemption(preemption: PreemptionRecord, console: Console, node: str = "") -> None:
@@ -121,7 +121,7 @@ def print_preemption(preemption: PreemptionRecord, console: Console, node: str =
         )
     else:
         text = f"preemption: {preemption.message or 'failed'}"
-    console.print(Text(text, style="yellow"))
+    put(console, Text(text, style="yellow"))
     tried = [each for each in preemption.tried if node in ("", each.node)]
     if tried:
         put(console, trials_table(preemption, tried[:NODES_SHOWN]))

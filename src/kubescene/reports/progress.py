@@ -216,7 +216,7 @@ class MatrixProgress:
     @property
     def reached(self) -> str:
         """How far it is, how fast, and how long the rest may take if it goes on like that."""
-        text = f"{self._kept + self._played} of {counted(self._total, 'run')}"
+        text = f"{self._kept + self._played:,} of {counted(self._total, 'run')}"
         if self._failed:
             text += f", {self._failed} failed"
         spent = self._line.spent_s

@@ -14,7 +14,7 @@ NONE_FOUND = "no single change was found that would place it"
 
 def print_remedies(pod: str, remedies: Sequence[Remedy], console: Console) -> None:
     """All remedies of a pod, the cheapest first."""
-    console.print(Text.assemble("What would it take to place ", (pod, "bold"), "?"))
+    put(console, Text.assemble("What would it take to place ", (pod, "bold"), "?"))
     if not remedies:
         console.print(NONE_FOUND, style="yellow")
         return
@@ -32,7 +32,7 @@ def print_best(best: Sequence[tuple[str, str]], left: int, console: Console) -> 
     """The cheapest remedy of some waiting pods, and how many were not asked about."""
     console.print(Text("\nWhat would it take", style="bold"))
     for pod, told in best:
-        console.print(f"{pod}: {told}", highlight=False, markup=False)
+        put(console, Text(f"{pod}: {told}"))
     if left > 0:
         text = f"{left} more pods wait: kubescene explain pod NAME --remedy tells of one"
-        console.print(text, style="dim", highlight=False)
+        put(console, Text(text, style="dim"))

@@ -53,7 +53,7 @@ class RunTally(NamedTuple):
         most = max(self.written, self.amounts.writes)
         rate, left = self.rate, self.left_s
         return (
-            f"{self.written} of {counted(most, 'object')} written, "
+            f"{self.written:,} of {counted(most, 'object')} written, "
             f"{counted(self.bound, 'pod')} bound, {counted(self.failed, 'failed attempt')}"
             f"{'' if rate is None else f', {rate:,.0f} a second'}"
             f"{'' if left is None else f', about {max(left, 1):.0f} s left'}"

@@ -4,12 +4,13 @@ from collections.abc import Iterable
 from typing import Self
 
 import numpy as np
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from kubescene.clock import SECOND, format_duration
 from kubescene.markup import visible
+from kubescene.reports.columns import put
 from kubescene.reports.plots import axis, highest, plot
 from kubescene.reports.progress import LiveLine
 from kubescene.reports.words import counted
@@ -38,7 +39,7 @@ SAY_EVERY = 10 * SECOND
 
 def print_result(result: TrafficResult, console: Console) -> None:
     """Phase, replicas and requests over time, measures, and what autoscalers decided."""
-    console.print(Group(*sections(result, console.width)), soft_wrap=False)
+    put(console, *sections(result, console.width))
 
 
 def sections(result: TrafficResult, width: int) -> Iterable[RenderableType]:

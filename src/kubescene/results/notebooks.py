@@ -24,6 +24,10 @@ ATTEMPTS_SHOWN = 10
 BOX = "kubescene"
 
 
+def counted(count: int, what: str) -> str:
+    return f"{count:,} {what}{'s' * (count != 1)}"
+
+
 def table_html(shown: Table[Any]) -> Markup:
     """The first rows of a table of results."""
     rows = (list(map(cell, shown.values(row))) for row in shown)
@@ -89,7 +93,7 @@ def summary_html(summary: Summary) -> Markup:
 
 def summary_parts(summary: Summary) -> Iterator[Markup]:
     counts = f"{summary.pods_bound} bound, {len(summary.pending)} waiting, "
-    counts += f"{len(summary.nodes)} nodes, seed {summary.seed}"
+    counts += f"{counted(len(summary.nodes), 'node')}, seed {summary.seed}"
     phase = summary.phase or "not over"
     if summary.unmet:
         phase += f", {summary.verdict}"
@@ -152,7 +156,8 @@ def cluster_parts(cluster: ListedCluster) -> Iterator[Markup]:
     pods = [Pod(each) for each in cluster.list("pods")]
     on = Counter(pod.node for pod in pods)
     now = format_time(cluster.clock.now())
-    yield h("p", h("b", "Cluster"), f" at {now}", h("br"), f"{len(nodes)} nodes, {len(pods)} pods")
+    counts = f"{counted(len(nodes), 'node')}, {counted(len(pods), 'pod')}"
+    yield h("p", h("b", "Cluster"), f" at {now}", h("br"), counts)
     columns = ("node", "ready", "pods", "cpu", "memory")
     told = (
         (each.name, "yes" if each.is_ready else "no", on[each.name], *offers(each))

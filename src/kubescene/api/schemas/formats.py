@@ -10,9 +10,9 @@ import re
 from collections.abc import Callable
 from datetime import date
 from typing import TypeAlias
-from urllib.parse import urlsplit
 
 from kubescene.api.schemas import patterns
+from kubescene.api.schemas.urls import parse_url
 
 Check: TypeAlias = Callable[[str], bool]
 
@@ -48,9 +48,7 @@ def _parses(parse: Callable[[str], object]) -> Check:
 
 _LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _HOST_LABEL = r"[a-zA-Z0-9_]([-_a-zA-Z0-9]{0,61}[a-zA-Z0-9_])?"
-_TIME = re.compile(
-    r"([01]\d|2[0-3]):[0-5]\d:([0-5]\d|60)(\.\d+)?(z|[+-]([01]\d|2[0-3]):[0-5]\d)", re.ASCII
-)
+_TIME = re.compile(r"([01]\d|2[0-3]):[0-5]\d:[0-5]\d([^\n]\d+)?(z|[+-]\d\d:\d\d)", re.ASCII)
 _DURATION = (
     r"\A[+-]?(0|(\d+(\.\d*)?|\.\d+)\s*"
     r"(ns|nano|nanos|us|µs|μs|micro|micros|ms|milli|millis|s|sec|secs|second|seconds|"
@@ -69,31 +67,26 @@ _ISBN10_DIGITS = 10
 
 
 def _is_date(text: str) -> bool:
-    return bool(re.fullmatch(r"\d{4}-\d\d-\d\d", text, re.ASCII)) and _parses(date.fromisoformat)(
-        text
-    )
+    if not re.fullmatch(r"\d{4}-\d\d-\d\d", text, re.ASCII):
+        return False
+    # To Python there is no year 0; it would be a leap year.
+    return _parses(date.fromisoformat)(text.replace("0000-", "2000-") if text < "0001" else text)
 
 
 def _is_date_time(text: str) -> bool:
-    day, mark, time = text.lower().partition("t")
-    return bool(mark) and _is_date(day) and _TIME.fullmatch(time) is not None
+    day, *rest = text.lower().split("t")
+    return bool(rest) and _is_date(day) and _TIME.fullmatch(rest[0]) is not None
 
 
 def _is_base64(text: str) -> bool:
     try:
-        base64.b64decode(text, validate=True)
+        return bool(base64.b64decode(text, validate=True))
     except (ValueError, binascii.Error):
         return False
-    return True
 
 
 def _is_uri(text: str) -> bool:
-    if not text or any(character <= " " or character == "\x7f" for character in text):
-        return False
-    try:
-        return text.startswith("/") or bool(urlsplit(text).scheme)
-    except ValueError:
-        return False
+    return parse_url(text) is not None
 
 
 def _is_cidr(text: str) -> bool:

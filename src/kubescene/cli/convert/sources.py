@@ -20,6 +20,7 @@ from kubescene.scenario.spec import normalised
 from kubescene.scenario.validation.scenarios import find_faults
 from kubescene.types import JsonObject
 
+LEAST_MEMORY = quantity.parse("1Mi")
 SIZES = "such as 3x8cpu,32Gi or 2x16cpu,64Gi,nvidia.com/gpu=4"
 PODS_OF_A_NODE = "110"
 MOST_NODES = 100_000
@@ -148,7 +149,10 @@ def creation_of_nodes(text: str, name: str) -> JsonObject:
     found = re.fullmatch(r"(\d{1,6})x(.+)", text)
     if found is None or not 0 < int(found[1]) <= MOST_NODES:
         raise ConfigurationError(f"--nodes {text!r} is no number of nodes and their size, {SIZES}")
-    offers = {"pods": PODS_OF_A_NODE, **dict(offered(part, text) for part in found[2].split(","))}
+    sizes = [offered(part, text) for part in found[2].split(",")]
+    if len(dict(sizes)) < len(sizes):
+        raise ConfigurationError(f"--nodes {text!r} has a resource twice, not sizes {SIZES}")
+    offers = {"pods": PODS_OF_A_NODE, **dict(sizes)}
     named = f"{name}-$(INDEX)"
     node = {
         "apiVersion": "v1",
@@ -165,7 +169,10 @@ def offered(part: str, text: str) -> tuple[str, str]:
     if not equals:
         name, amount = ("cpu", part[:-3]) if part.endswith("cpu") else ("memory", part)
     try:
-        quantity.parse(amount)
+        amounts = quantity.parse(amount)
     except ValueError as error:
         raise ConfigurationError(f"--nodes {text!r}: {part!r} is no size, {SIZES}") from error
+    if amount == part and amounts < LEAST_MEMORY:
+        # Nobody means a memory of 8 bytes.
+        raise ConfigurationError(f"--nodes {text!r}: {part!r} of what? Say it {SIZES}")
     return name, amount

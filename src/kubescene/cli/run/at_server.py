@@ -290,7 +290,7 @@ def finish(
         complain([file.line(ScenarioError(counts.message, path=counts.failed_at))], "kubescene: ")
     elif quiet:
         complain(map(one_line, summary.warnings), f"kubescene: {file.name}: warning: ")
-    complain_of_unmet(file, summary)
+    complain_of_unmet(file, summary, shown=console.is_terminal and not quiet)
     if counts.phase != ScenarioPhase.FAILED:
         return UNMET if summary.unmet else FINE
     return BAD_INPUT if counts.bad_input else RUN_FAILED

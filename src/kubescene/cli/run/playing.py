@@ -206,16 +206,19 @@ def report(result: Run, file: ScenarioFile, *, quiet: bool) -> int:
         complain([file.line(error)], "kubescene: ")
     elif quiet:
         complain(map(one_line, result.summary.warnings), f"kubescene: {file.name}: warning: ")
-    complain_of_unmet(file, result.summary)
+    complain_of_unmet(file, result.summary, shown=console.is_terminal and not quiet)
     return exit_code(result)
 
 
-def complain_of_unmet(file: ScenarioFile, summary: Summary) -> None:
-    """A line on standard error for each expectation that does not hold, also if it is quiet."""
+def complain_of_unmet(file: ScenarioFile, summary: Summary, *, shown: bool = False) -> None:
+    """A line on standard error for each expectation that does not hold, also if it is quiet.
+
+    Why not is left out if a terminal has just ``shown`` it.
+    """
     listed = [each.name for each in summary.expectations]
     for each in summary.unmet:
         path = ("spec", "expectations", listed.index(each.name))
-        why = f": {each.why}" if each.why else ""
+        why = f": {each.why}" if each.why and not shown else ""
         error = ScenarioError(f"expectation {each.name!r} does not hold{why}", path=path)
         complain([file.line(error)], "kubescene: ")
 

@@ -57,9 +57,9 @@ def operations_by_step(spec: JsonObject | None) -> dict[int, list[str]]:
 
 
 def shortened(lines: Sequence[str]) -> list[str]:
-    """A few of them; the last line says how many more there are."""
+    """A few of them; the last line says how many more there are, if one would not be enough."""
     left = len(lines) - LISTED
-    return [*lines[:LISTED], f"and {counted(left, 'more operation')}"] if left > 0 else [*lines]
+    return [*lines[:LISTED], f"and {counted(left, 'more operation')}"] if left > 1 else [*lines]
 
 
 def told_operation(operation: JsonObject) -> str:
