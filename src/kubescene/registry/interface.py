@@ -6,7 +6,7 @@ world (`kubescene.registry.registry`) or of one whose objects another API server
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import orjson
@@ -56,6 +56,7 @@ class Registry(ABC):
         admission: AdmissionChain,
         instruments: Instruments | None = None,
         server_clock: Clock | None = None,
+        gates: Collection[str] = (),
     ) -> None:
         self.scheme = scheme
         self.store = store
@@ -67,7 +68,7 @@ class Registry(ABC):
         self.custom = CustomResources(scheme, store)
         self.admission = admission
         self.checks = Checks(admission, store, clock, self.custom)
-        self.preparation = Preparation(store, clock, self.custom)
+        self.preparation = Preparation(store, clock, self.custom, gates)
         self.consequences = Consequences(self)
         self.scales = Scales(self)
         self.evictions = Evictions(self)

@@ -3,6 +3,7 @@
 A new one is a module here and a row in `table`: its place is its place in the settle order.
 """
 
+from collections.abc import Collection
 from functools import partial
 
 from kubescene.actors import Component
@@ -21,16 +22,23 @@ from kubescene.controllers.builtin.storage.storage_protection import storage_pro
 from kubescene.controllers.builtin.workloads.deployment import deployment
 from kubescene.controllers.builtin.workloads.disruption import disruption
 from kubescene.controllers.builtin.workloads.replicaset import replicaset
+from kubescene.controllers.builtin.workloads.statefulset import statefulset
 from kubescene.controllers.kubelet import KUBELET, NO_DELAYS, KubeletDelays, kubelet
 from kubescene.controllers.registrations import Registration
 
 
-def table(*, delays: KubeletDelays = NO_DELAYS, events: bool = False) -> tuple[Registration, ...]:
-    """The controllers that every world has, in settle order; with ``events`` Events expire."""
+def table(
+    *, delays: KubeletDelays = NO_DELAYS, events: bool = False, gates: Collection[str] = ()
+) -> tuple[Registration, ...]:
+    """The controllers that every world has, in settle order; with ``events`` Events expire.
+
+    ``gates`` are the feature gates that are on.
+    """
     return (
         controller_from(NodeSetReconciler),
         Registration("deployment", deployment),
         Registration("replicaset", replicaset),
+        Registration("statefulset", partial(statefulset, gates=gates)),
         Registration("disruption", disruption),
         Registration("namespace", namespace),
         Registration("storage-protection", storage_protection),
