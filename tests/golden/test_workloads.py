@@ -11,7 +11,15 @@ from kubescene.testing.goldens.__main__ import main
 from kubescene.testing.goldens.workloads import WorkloadAspect, least_permuted, narrowed
 
 DATA = Path(__file__).parent / "data" / "workloads"
-CASES = {"cronjob": 26, "cronlive": 5, "gc": 22, "job": 60, "ttl": 14}
+CASES = {
+    "cronjob": 26,
+    "cronlive": 5,
+    "gc": 22,
+    "job": 60,
+    "statefulset": 55,
+    "stsmax": 18,
+    "ttl": 14,
+}
 """How many cases each file has, so that none gets lost unnoticed."""
 
 

@@ -158,6 +158,7 @@ class Cluster(Verbs):
             "admission": AdmissionChain(default_chain()),
             "instruments": self.instruments,
             "server_clock": server_clock,
+            "gates": self.options.gates,
         }
 
     def _furnish(self) -> None:

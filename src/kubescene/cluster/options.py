@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from kubescene.actors import Component
+from kubescene.api.feature_gates import check_gates
 from kubescene.clock import VirtualClock
 from kubescene.control.loops import ControllerFactory
 from kubescene.controllers import builtin
@@ -30,6 +31,11 @@ class ClusterOptions:
     scheduler: SchedulerOptions = field(default_factory=SchedulerOptions)
     shortcuts: Shortcuts = ALL
     """What is only faster; `kubescene.shortcuts.PLAIN` plays without any of it, to the same end."""
+    gates: frozenset[str] = frozenset()
+    """Feature gates of API server and controllers that are on (`kubescene.api.feature_gates`)."""
+
+    def __post_init__(self) -> None:
+        check_gates(self.gates)
 
     def virtual_clock(self) -> VirtualClock:
         """The clock of a rehearsal; a served world is given the machine's instead."""
@@ -42,7 +48,7 @@ def builtin_controllers(options: ClusterOptions) -> ControllerRegistrations:
 
 
 def _builtin(options: ClusterOptions) -> Iterator[Registration]:
-    yield from builtin.table(delays=options.kubelet, events=options.events)
+    yield from builtin.table(delays=options.kubelet, events=options.events, gates=options.gates)
     scheduler = partial(kube_scheduler, options=scheduler_options(options))
     yield Registration(SCHEDULER, scheduler, component=Component.SCHEDULER)
 

@@ -6,7 +6,7 @@ made of verbs (`Registry`) stands above.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import orjson
@@ -53,6 +53,7 @@ class RegistryBase(ABC):
         admission: AdmissionChain,
         instruments: Instruments | None = None,
         server_clock: Clock | None = None,
+        gates: Collection[str] = (),
     ) -> None:
         self.scheme = scheme
         self.store = store
@@ -64,7 +65,7 @@ class RegistryBase(ABC):
         self.custom = CustomResources(scheme, store)
         self.admission = admission
         self.checks = Checks(admission, store, clock, self.custom)
-        self.preparation = Preparation(store, clock, self.custom)
+        self.preparation = Preparation(store, clock, self.custom, gates)
         self.track_fields = False
         self.always_tracked: frozenset[GroupVersionKind] = frozenset()
 

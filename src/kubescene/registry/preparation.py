@@ -6,9 +6,10 @@ been kept apart already. Defaulting happens on every read and write, the first o
 pods and Services need has modules of its own.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import TypeAlias
 
+from kubescene.api.feature_gates import MAX_UNAVAILABLE_STATEFUL_SET
 from kubescene.api.scheme import ResourceType
 from kubescene.clock import Clock, format_time
 from kubescene.registry.custom_resources import CustomResources
@@ -35,9 +36,11 @@ set it on an update."""
 
 
 class Preparation:
-    """The strategies of all kinds of one world."""
+    """The strategies of all kinds of one world; ``gates`` are feature gates that are on."""
 
-    def __init__(self, store: Store, clock: Clock, custom: CustomResources) -> None:
+    def __init__(
+        self, store: Store, clock: Clock, custom: CustomResources, gates: Collection[str] = ()
+    ) -> None:
         self._clock = clock
         self._custom = custom
         self._services = ServiceAddresses(store)
@@ -56,6 +59,9 @@ class Preparation:
             ("apps", "DaemonSet"): next_generation,
             ("apiextensions.k8s.io", "CustomResourceDefinition"): self._changed_definition,
         }
+        if MAX_UNAVAILABLE_STATEFUL_SET not in gates:
+            self._creating["apps", "StatefulSet"] = one_at_a_time
+            self._updating["apps", "StatefulSet"] = still_one_at_a_time
 
     def create(self, obj: JsonObject, resource_type: ResourceType) -> JsonObject:
         """A new object, ready to be validated."""
@@ -165,6 +171,24 @@ def next_generation(daemon_set: JsonObject, old: JsonObject) -> JsonObject:
     before = _number(_annotations(old).get(TEMPLATE_GENERATION, "0"))
     changed = daemon_set["spec"].get("template") != old["spec"].get("template")
     return _with_generation(daemon_set, before + changed)
+
+
+def one_at_a_time(stateful_set: JsonObject) -> JsonObject:
+    """A new StatefulSet without the field of a feature gate that is off."""
+    spec = stateful_set["spec"]
+    strategy = spec.get("updateStrategy") or {}
+    rolling = strategy.get("rollingUpdate") or {}
+    if "maxUnavailable" not in rolling:
+        return stateful_set
+    rolling = {name: each for name, each in rolling.items() if name != "maxUnavailable"}
+    spec = {**spec, "updateStrategy": {**strategy, "rollingUpdate": rolling}}
+    return {**stateful_set, "spec": spec}
+
+
+def still_one_at_a_time(stateful_set: JsonObject, old: JsonObject) -> JsonObject:
+    """A changed StatefulSet; one that has the field already keeps it."""
+    before = (old["spec"].get("updateStrategy") or {}).get("rollingUpdate") or {}
+    return stateful_set if "maxUnavailable" in before else one_at_a_time(stateful_set)
 
 
 def _with_generation(daemon_set: JsonObject, number: int) -> JsonObject:

@@ -3,6 +3,7 @@
 A new one is a module here and a row in `table`: its place is its place in the settle order.
 """
 
+from collections.abc import Collection
 from functools import partial
 
 from kubescene.actors import Component
@@ -24,16 +25,23 @@ from kubescene.controllers.builtin.workloads.jobs.cronjob import cronjob
 from kubescene.controllers.builtin.workloads.jobs.job import job
 from kubescene.controllers.builtin.workloads.jobs.ttl_after_finished import ttl_after_finished
 from kubescene.controllers.builtin.workloads.replicaset import replicaset
+from kubescene.controllers.builtin.workloads.statefulset import statefulset
 from kubescene.controllers.kubelet import KUBELET, NO_DELAYS, KubeletDelays, kubelet
 from kubescene.controllers.registrations import Registration
 
 
-def table(*, delays: KubeletDelays = NO_DELAYS, events: bool = False) -> tuple[Registration, ...]:
-    """The controllers that every world has, in settle order; with ``events`` Events expire."""
+def table(
+    *, delays: KubeletDelays = NO_DELAYS, events: bool = False, gates: Collection[str] = ()
+) -> tuple[Registration, ...]:
+    """The controllers that every world has, in settle order; with ``events`` Events expire.
+
+    ``gates`` are the feature gates that are on.
+    """
     return (
         controller_from(NodeSetReconciler),
         Registration("deployment", deployment),
         Registration("replicaset", replicaset),
+        Registration("statefulset", partial(statefulset, gates=gates)),
         Registration("job", job),
         Registration("cronjob", cronjob),
         Registration("ttl-after-finished", ttl_after_finished),

@@ -62,6 +62,7 @@ COMBINED = "(combined from similar events): "
 SORTED_RUNS = ("SuccessfulCreate", "SuccessfulDelete")
 
 _RANDOM_ENDING = "[a-z0-9]{5}(?![a-z0-9])"
+_ENDING = re.compile(_RANDOM_ENDING)
 _INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 _DEFAULT_POD: JsonObject = {
     "dnsPolicy": "ClusterFirst",
@@ -230,7 +231,8 @@ class Words:
         metadata = obj["metadata"]
         prefix, name = metadata.get("generateName", ""), str(metadata["name"])
         if prefix and kind in ("Pod", "EndpointSlice") and not is_numbered(metadata):
-            return f"{prefix}?" if name.startswith(prefix) else name
+            made_up = name.startswith(prefix) and _ENDING.fullmatch(name.removeprefix(prefix))
+            return f"{prefix}?" if made_up else name
         return name
 
     def name(self, name: str) -> str:

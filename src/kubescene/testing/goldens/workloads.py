@@ -13,6 +13,7 @@ from itertools import permutations
 from typing import Any
 
 from kubescene.actors import Actor
+from kubescene.api.feature_gates import MAX_UNAVAILABLE_STATEFUL_SET
 from kubescene.api.kinds import POD
 from kubescene.api.options import DeleteOptions
 from kubescene.client import ObjectRef
@@ -43,6 +44,8 @@ OFF = (
 QUIET = {"job": 17 * SECOND // 10, "namespace": 22 * SECOND // 10}
 USUALLY_QUIET = 7 * SECOND // 10
 """How long nothing was written before an action was over, by family."""
+GATES = {"stsmax": frozenset({MAX_UNAVAILABLE_STATEFUL_SET})}
+"""Feature gates that were on, by family."""
 NAMESPACE = "case-namespace"
 ZONES = {"n1": "z1", "n2": "z2", "n3": "z3"}
 HOUR = 3600 * SECOND
@@ -146,8 +149,11 @@ class WorkloadReplay:
     def __init__(self, case: JsonObject, *, plain: bool = False) -> None:
         self._case = case
         self._begin = parse_time(case["now"])
-        options = ClusterOptions(events=True, start=self._begin, shortcuts=PLAIN if plain else ALL)
-        registered = [each for each in table(events=True) if each.name not in OFF]
+        gates = GATES.get(case["family"], frozenset())
+        options = ClusterOptions(
+            events=True, start=self._begin, shortcuts=PLAIN if plain else ALL, gates=gates
+        )
+        registered = [each for each in table(events=True, gates=gates) if each.name not in OFF]
         self._world = ClusterWorld(options, controllers=ControllerRegistrations(registered))
         self._client = self._world.client(CASE_USER)
         self._quiet = QUIET.get(case["family"], USUALLY_QUIET)

@@ -58,6 +58,12 @@ def owned_record(record: Record, labels: Labels | None = None) -> OwnedPod:
     )
 
 
+def ready_since_of(record: Record) -> int | None:
+    """When the pod of a record became ready, or None if it is not."""
+    status = record.status_key
+    return ready_since(record.decode().get("status") or {}) if status is None else _ready_in(status)
+
+
 @lru_cache(STATUSES_KEPT)
 def _ready_in(status: bytes) -> int | None:
     return ready_since(status_of_key(status))
