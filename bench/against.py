@@ -129,7 +129,7 @@ def spread(pod: dict[str, Any]) -> dict[str, Any]:
 
 
 def scenario_of(kind: str, nodes: int, pods: int) -> kubescene.ScenarioBuilder:
-    """Nodes in the first step, pods in the second."""
+    """Nodes in the first step, pods in the second; those that take their place in a third."""
     if kind in ("csi", "local", "provisioned"):
         return volumes.scenario(kind, nodes, pods)
     if kind == "claims":
@@ -142,7 +142,7 @@ def scenario_of(kind: str, nodes: int, pods: int) -> kubescene.ScenarioBuilder:
     if kind == "preemption":
         high = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "value": 100}
         built.create({**high, "metadata": {"name": "high"}}).step(2)
-        built.create(make_pod("low-$(INDEX)").cpu("1").memory("1Gi"), count=pods // 2)
+        built.create(make_pod("low-$(INDEX)").cpu("1").memory("1Gi"), count=pods // 2).step(3)
         built.create(make_pod("top-$(INDEX)").cpu("2").priority_class("high"), count=pods // 2)
     elif kind == "mixed":
         built.step(2)

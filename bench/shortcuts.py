@@ -37,15 +37,15 @@ ROUNDS = 4
 SMALL = 20
 """Pods of the run that is played before instructions are counted."""
 SIZES: dict[str, tuple[int, int]] = {
-    "plain": (300, 600),
-    "full": (300, 600),
-    "deployment": (300, 600),
+    "plain": (150, 400),
+    "full": (100, 300),
+    "deployment": (100, 300),
     "mixed": (300, 600),
-    "spread": (200, 300),
-    "preemption": (100, 300),
-    "csi": (100, 300),
-    "claims": (50, 150),
-    "plugin": (100, 300),
+    "spread": (100, 150),
+    "preemption": (60, 160),
+    "csi": (40, 80),
+    "claims": (30, 60),
+    "plugin": (60, 150),
     "kubesbs": (100, 600),
 }
 """Nodes and pods of each kind (`against`)."""
