@@ -7,6 +7,8 @@ import pytest
 import kubescene
 from kubescene.api.feature_gates import MAX_UNAVAILABLE_STATEFUL_SET
 from kubescene.cluster.options import ClusterOptions
+from kubescene.controllers.builtin.workloads.statefulset import StatefulSetReconciler
+from kubescene.controllers.runtime import ReconcilerController
 from kubescene.errors import ConfigurationError
 from kubescene.testing import make_node, make_pod
 from kubescene.types import JsonObject
@@ -289,8 +291,10 @@ def test_a_world_without_sets_hears_of_no_pod() -> None:
     cluster = new_cluster()
     cluster.create(make_pod("a"))
     cluster.settle()
-    slot = next(each for each in cluster.manager.slots if each.controller.name == "statefulset")
-    assert not slot.controller.reconciler.needs_pods  # type: ignore[attr-defined]
+    slot = next(each for each in cluster.manager.slots if each.name == "statefulset")
+    assert isinstance(slot.controller, ReconcilerController)
+    assert isinstance(slot.controller.reconciler, StatefulSetReconciler)
+    assert not slot.controller.reconciler.needs_pods
 
 
 def storage_class() -> JsonObject:

@@ -19,6 +19,7 @@ from kubescene.api.selectors import from_label_selector
 from kubescene.client import ObjectRef, Reader
 from kubescene.clock import SECOND, format_time, parse_time
 from kubescene.control.loops import ControllerContext
+from kubescene.controllers.builtin.late_pods import LatePodsController
 from kubescene.controllers.builtin.workloads.jobs.indexes import (
     first_free,
     indexes_text,
@@ -67,7 +68,6 @@ from kubescene.controllers.reconcile import (
     Plan,
     Write,
 )
-from kubescene.controllers.runtime import ReconcilerController
 from kubescene.errors import ApiError, NotFoundError
 from kubescene.recording import NORMAL, WARNING, Notice, regarding
 from kubescene.types import JsonObject
@@ -85,8 +85,7 @@ class JobReconciler:
     """Keeps, per Job, what it knows of its pods and of failures in a row."""
 
     name = "job"
-    kinds: Sequence[GroupVersionKind] = (JOB, POD)
-    pod_traits = OWNED
+    kinds: Sequence[GroupVersionKind] = (JOB,)
 
     def __init__(self) -> None:
         self._jobs: dict[str, ObjectKey] = {}
@@ -95,12 +94,15 @@ class JobReconciler:
         self._loose: dict[ObjectKey, dict[ObjectKey, None]] = {}
         """Pods that a Job has left behind, or let go, and that still have its finalizer."""
 
+    @property
+    def needs_pods(self) -> bool:
+        """Nobody pays for pods in a world without Jobs."""
+        return bool(self._jobs)
+
     def observe(self, change: Change) -> Iterable[ObjectKey]:
         record = change.record
         if record.resource.resource == "jobs":
             return self._observe_job(change)
-        if not self._jobs:
-            return ()
         owner, previous = record.owner, change.previous
         before = previous.owner if previous is not None else ""
         if owner not in self._jobs and before not in self._jobs:
@@ -664,6 +666,6 @@ def notice(job: JsonObject, kind: str, reason: str, message: str) -> Notice:
     return Notice(regarding(job), kind, reason, message, REPORTER)
 
 
-def job(context: ControllerContext) -> ReconcilerController:
+def job(context: ControllerContext) -> LatePodsController:
     """The factory of the controller."""
-    return ReconcilerController(JobReconciler(), context)
+    return LatePodsController(JobReconciler(), context, OWNED)
