@@ -107,7 +107,17 @@ def test_a_similar_ready_time_decides_before_restarts() -> None:
 
 def test_crowded_nodes_lose_pods_first() -> None:
     crowd = [pod(f"crowd-{n}", node="full") for n in range(3)]
-    assert order(pod("alone", node="empty"), *crowd)[-1] == "alone"
+    pods = [pod("alone", node="empty"), *crowd]
+    ordered = deletion_order(pods, NOW, pods)
+    assert ordered[-1]["metadata"]["name"] == "alone"
+
+
+def test_only_related_pods_make_a_crowd() -> None:
+    """Those of all sets of one Deployment; a set without one has no related pods."""
+    pods = [pod("a", node="one"), pod("b", node="other")]
+    others = [pod("x", node="other"), pod("y", node="other"), *pods]
+    assert [it["metadata"]["name"] for it in deletion_order(pods, NOW)] == ["a", "b"]
+    assert [it["metadata"]["name"] for it in deletion_order(pods, NOW, others)] == ["b", "a"]
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from kubescene.controllers.builtin.workloads.disruption import disruption
 from kubescene.controllers.builtin.workloads.jobs.cronjob import cronjob
 from kubescene.controllers.builtin.workloads.jobs.job import job
 from kubescene.controllers.builtin.workloads.jobs.ttl_after_finished import ttl_after_finished
-from kubescene.controllers.builtin.workloads.replicaset import replicaset
+from kubescene.controllers.builtin.workloads.replicaset import replicaset, replicationcontroller
 from kubescene.controllers.builtin.workloads.statefulset import statefulset
 from kubescene.controllers.kubelet import KUBELET, NO_DELAYS, KubeletDelays, kubelet
 from kubescene.controllers.registrations import Registration
@@ -41,6 +41,7 @@ def table(
         controller_from(NodeSetReconciler),
         Registration("deployment", deployment),
         Registration("replicaset", replicaset),
+        Registration("replicationcontroller", replicationcontroller),
         Registration("statefulset", partial(statefulset, gates=gates)),
         Registration("job", job),
         Registration("cronjob", cronjob),

@@ -63,6 +63,7 @@ from kubescene.types import JsonObject
 
 DEPLOYMENT = GroupVersionKind("apps", "v1", "Deployment")
 REPORTER = "deployment-controller"
+NO_SIZES: Mapping[str, int] = {}
 
 
 class StatusPass(msgspec.Struct, frozen=True):
@@ -297,7 +298,9 @@ def rolling_writes(rollout: Rollout) -> list[Write]:
         return [resize(rollout.new, grown, rollout)]
     if not rollout.olds:
         return []
-    return resizes(rollout, old_sizes(rollout.new, rollout.olds, rollout.limits))
+    healthy, sizes = old_sizes(rollout.new, rollout.olds, rollout.limits)
+    # As in kube-controller-manager, unhealthy pods go in a write of their own.
+    return [*resizes(rollout, healthy), *resizes(rollout, sizes, healthy)]
 
 
 def recreating(rollout: Rollout, reader: Reader) -> list[Write]:
@@ -332,9 +335,10 @@ def scaling_writes(rollout: Rollout) -> list[Write]:
     running = int(rollout.status.get("replicas", 0))
     sizes = proportional_sizes(active, rollout.limits, running)
     wanted = size_annotations(rollout).items()
+    by_name = {it.name: it for it in active}
     return [
         resize(it, sizes[it.name], rollout)
-        for it in active
+        for it in map(by_name.__getitem__, sizes)
         if sizes[it.name] != it.size or not wanted <= it.annotations.items()
     ]
 
@@ -352,13 +356,16 @@ def history_writes(rollout: Rollout) -> list[Write]:
     ]
 
 
-def resizes(rollout: Rollout, sizes: Mapping[str, int]) -> list[Write]:
-    """Writes for those sets whose size differs."""
-    return [
-        resize(it, sizes[it.name], rollout)
-        for it in rollout.sets
-        if sizes.get(it.name, it.size) != it.size
-    ]
+def resizes(
+    rollout: Rollout, sizes: Mapping[str, int], before: Mapping[str, int] = NO_SIZES
+) -> list[Write]:
+    """Writes for those sets whose size differs from what it is, or was made ``before``."""
+    writes: list[Write] = []
+    for it in rollout.sets:
+        size = before.get(it.name, it.size)
+        if sizes.get(it.name, size) != size:
+            writes.append(resize(it, sizes[it.name], rollout, size))
+    return writes
 
 
 def creation(rollout: Rollout, size: int) -> Create:
@@ -366,10 +373,11 @@ def creation(rollout: Rollout, size: int) -> Create:
     return Create(replica_set, scaled(rollout, replica_set["metadata"]["name"], 0, size))
 
 
-def resize(it: OwnedSet, size: int, rollout: Rollout) -> Patch:
+def resize(it: OwnedSet, size: int, rollout: Rollout, before: int | None = None) -> Patch:
+    before = it.size if before is None else before
     annotations = size_annotations(rollout)
     patch = {"metadata": {"annotations": annotations}, "spec": {"replicas": size}}
-    return Patch(ObjectRef.to(it.obj), patch, notice=scaled(rollout, it.name, it.size, size))
+    return Patch(ObjectRef.to(it.obj), patch, notice=scaled(rollout, it.name, before, size))
 
 
 def scaled(rollout: Rollout, name: str, before: int, size: int) -> Notice | None:

@@ -33,9 +33,14 @@ class RankedPod(Struct, frozen=True):
     uid: str
 
 
-def deletion_order(pods: Sequence[JsonObject], now: int) -> list[JsonObject]:
-    """The same pods, the first to be deleted first; full ties by name."""
-    by_node = Counter(pod["spec"].get("nodeName", "") for pod in pods)
+def deletion_order(
+    pods: Sequence[JsonObject], now: int, related: Sequence[JsonObject] = ()
+) -> list[JsonObject]:
+    """The same pods, the first to be deleted first; full ties by name.
+
+    Nodes with more of the ``related`` pods are relieved first.
+    """
+    by_node = Counter(pod["spec"].get("nodeName", "") for pod in related)
     candidates = [candidate(pod, by_node) for pod in sorted(pods, key=pod_name)]
     candidates.sort(key=cmp_to_key(lambda one, other: compare(one, other, now)))
     return [found.pod for found in candidates]

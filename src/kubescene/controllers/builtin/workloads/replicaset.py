@@ -1,4 +1,7 @@
-"""The ReplicaSet controller: as many active pods as asked for, and a status that says so."""
+"""The ReplicaSet controller: as many active pods as asked for, and a status that says so.
+
+ReplicationControllers are the older form of the same: another kind with a plain selector.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -7,17 +10,18 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from kubescene.api.kinds import POD, REPLICA_SET
+from kubescene.api.kinds import POD, REPLICA_SET, REPLICATION_CONTROLLER
 from kubescene.api.options import LASTING, DeleteOptions, WriteOptions
 from kubescene.api.records import Record
 from kubescene.api.records.changes import ADDED, DELETED, MODIFIED, Change
 from kubescene.api.records.templates import Blueprint
 from kubescene.api.records.traits import COMES_OR_GOES, OWNED, RELABELED
 from kubescene.api.scheme import GroupVersionKind
-from kubescene.api.selectors import LabelSelector, from_label_selector
+from kubescene.api.selectors import LabelSelector, from_label_selector, from_labels
 from kubescene.client import ObjectRef, Reader
 from kubescene.clock import SECOND, format_time
 from kubescene.control.loops import ControllerContext
+from kubescene.controllers.builtin.late_pods import LatePodsController
 from kubescene.controllers.builtin.workloads.orphans import Orphans
 from kubescene.controllers.builtin.workloads.pod_ranking import deletion_order
 from kubescene.controllers.builtin.workloads.pod_tally import (
@@ -42,7 +46,10 @@ from kubescene.errors import ApiError, NotFoundError
 from kubescene.recording import NORMAL, WARNING, Notice, regarding
 from kubescene.types import JsonObject
 
-REPORTER = "replicaset-controller"
+REPORTERS = {
+    "ReplicaSet": "replicaset-controller",
+    "ReplicationController": "replication-controller",
+}
 BURST_REPLICAS = 500
 """At most this many pods are created or deleted in one pass."""
 
@@ -80,6 +87,8 @@ class ReplicaSetReconciler:
     """
 
     name = "replicaset"
+    gvk = REPLICA_SET
+    resource = "replicasets"
     kinds: Sequence[GroupVersionKind] = (REPLICA_SET, POD)
     pod_traits = COMES_OR_GOES | OWNED | RELABELED
 
@@ -94,7 +103,7 @@ class ReplicaSetReconciler:
     # -- watching --------------------------------------------------------------------------
 
     def observe(self, change: Change) -> Iterable[ObjectKey]:
-        if change.record.resource.resource == "replicasets":
+        if change.record.resource.resource == self.resource:
             return self._observe_set(change)
         return self._observe_pod(change)
 
@@ -112,7 +121,7 @@ class ReplicaSetReconciler:
             self._at_rest.pop(key, None)
             self._tallies.pop(record.uid, None)
         elif change.type is ADDED:
-            self._orphans.select(key, from_label_selector(change.object["spec"]["selector"]))
+            self._orphans.select(key, selector_of(change.object))
         return () if self._rests(key) else (key,)
 
     def _observe_pod(self, change: Change) -> Iterable[ObjectKey]:
@@ -131,7 +140,7 @@ class ReplicaSetReconciler:
             gone = change.type is DELETED
             if gone or previous.owner != record.owner:
                 self._tallies[previous.owner].remove(key)
-                note(concerned, owner_key(change.previous_object))
+                note(concerned, owner_key(change.previous_object, self.gvk.kind))
         if record.owner and change.type is not DELETED:
             tally = self._tallies[record.owner]
             tally.put(key, owned_record(record))
@@ -175,7 +184,7 @@ class ReplicaSetReconciler:
     def _owner_of(self, change: Change, tally: PodTally) -> ObjectKey | None:
         """The ReplicaSet that manages a pod: the same for all of one tally."""
         if tally.owner is None:
-            tally.owner = owner_key(change.object)
+            tally.owner = owner_key(change.object, self.gvk.kind)
         return tally.owner
 
     def _rests(self, key: ObjectKey) -> bool:
@@ -189,7 +198,7 @@ class ReplicaSetReconciler:
         self._now = now
         if self._rests(key):
             return NOTHING
-        replica_set = reader.find(ObjectRef(REPLICA_SET, key.name, key.namespace))
+        replica_set = reader.find(ObjectRef(self.gvk, key.name, key.namespace))
         if replica_set is None:
             return NOTHING
         tally = self._tallies[replica_set["metadata"]["uid"]]
@@ -212,7 +221,7 @@ class ReplicaSetReconciler:
         if not is_one or status.get("readyReplicas") != ready - 1:
             return None
         counts = {"readyReplicas": ready, "availableReplicas": ready}
-        return Recount(REPLICA_SET, key, counts, {**status, **counts})
+        return Recount(self.gvk, key, counts, {**status, **counts})
 
     def recounted(self, recount: Recount) -> None:
         rest = self._at_rest[recount.key]
@@ -223,7 +232,7 @@ class ReplicaSetReconciler:
         """A refused create or delete shows up as the condition ReplicaFailure."""
         if isinstance(error, NotFoundError) and not isinstance(write, Create):
             return NOTHING
-        replica_set = reader.find(ObjectRef(REPLICA_SET, key.name, key.namespace))
+        replica_set = reader.find(ObjectRef(self.gvk, key.name, key.namespace))
         if replica_set is None:
             return NOTHING
         condition = {
@@ -290,6 +299,20 @@ class ReplicaSetReconciler:
         )
 
 
+class ReplicationControllerReconciler(ReplicaSetReconciler):
+    """The same for ReplicationControllers; nobody pays for pods in a world without them."""
+
+    name = "replicationcontroller"
+    gvk = REPLICATION_CONTROLLER
+    resource = "replicationcontrollers"
+    kinds: Sequence[GroupVersionKind] = (REPLICATION_CONTROLLER,)
+    needs_pods = False
+
+    def _observe_set(self, change: Change) -> Iterable[ObjectKey]:
+        self.needs_pods = True
+        return super()._observe_set(change)
+
+
 def scaling_writes(
     replica_set: JsonObject, tally: PodTally, reader: Reader, now: int
 ) -> list[Write]:
@@ -303,7 +326,9 @@ def scaling_writes(
     if difference < 0:
         owned = reader.owned(POD, replica_set["metadata"]["uid"])
         active = [pod for pod in owned if owned_pod(pod).active]
-        doomed = deletion_order(active, now)[: min(-difference, BURST_REPLICAS)]
+        doomed = deletion_order(active, now, related_pods(replica_set, reader))[
+            : min(-difference, BURST_REPLICAS)
+        ]
         return [deletion(pod, replica_set) for pod in doomed]
     return []
 
@@ -315,7 +340,7 @@ def deletion(pod: JsonObject, replica_set: JsonObject) -> Delete:
 
 
 def notice(replica_set: JsonObject, kind: str, reason: str, message: str) -> Notice:
-    return Notice(regarding(replica_set), kind, reason, message, REPORTER)
+    return Notice(regarding(replica_set), kind, reason, message, REPORTERS[replica_set["kind"]])
 
 
 def put(rests: dict[ObjectKey, SettledSet], key: ObjectKey, rest: SettledSet | None) -> None:
@@ -331,19 +356,37 @@ def note(concerned: dict[ObjectKey, None], key: ObjectKey | None) -> None:
         concerned.setdefault(key)
 
 
-def owner_key(pod: JsonObject | None) -> ObjectKey | None:
-    """The ReplicaSet that manages the pod, if one does."""
+def related_pods(replica_set: JsonObject, reader: Reader) -> list[JsonObject]:
+    """Active pods of all sets that the set's own controller has; none, if it has no controller."""
+    owners = replica_set["metadata"].get("ownerReferences") or ()
+    above = next((each["uid"] for each in owners if each.get("controller")), None)
+    if above is None:
+        return []
+    sets = reader.owned(REPLICA_SET, above)
+    pods = [pod for each in sets for pod in reader.owned(POD, each["metadata"]["uid"])]
+    return [pod for pod in pods if owned_pod(pod).active]
+
+
+def selector_of(replica_set: JsonObject) -> LabelSelector:
+    """The selector of a ReplicaSet; that of a ReplicationController is a set of labels."""
+    selector = replica_set["spec"]["selector"]
+    is_plain = replica_set["kind"] == REPLICATION_CONTROLLER.kind
+    return from_labels(selector) if is_plain else from_label_selector(selector)
+
+
+def owner_key(pod: JsonObject | None, kind: str) -> ObjectKey | None:
+    """The set of this kind that manages the pod, if one does."""
     metadata = pod["metadata"] if pod else {}
     for reference in metadata.get("ownerReferences", ()):
-        if reference.get("controller") and reference["kind"] == REPLICA_SET.kind:
+        if reference.get("controller") and reference["kind"] == kind:
             return ObjectKey(metadata["namespace"], reference["name"])
     return None
 
 
 def owner_reference(replica_set: JsonObject) -> JsonObject:
     return {
-        "apiVersion": REPLICA_SET.api_version,
-        "kind": REPLICA_SET.kind,
+        "apiVersion": replica_set["apiVersion"],
+        "kind": replica_set["kind"],
         "name": replica_set["metadata"]["name"],
         "uid": replica_set["metadata"]["uid"],
         "controller": True,
@@ -407,7 +450,8 @@ def desired_status(
     status: dict[str, Any] = {"replicas": tally.active}
     status |= {name: count for name, count in counts.items() if count}
     # The one optional count that kube-controller-manager also writes when it is zero.
-    status["terminatingReplicas"] = tally.terminating
+    if replica_set["kind"] == REPLICA_SET.kind:
+        status["terminatingReplicas"] = tally.terminating
     status["observedGeneration"] = replica_set["metadata"].get("generation", 1)
     if failure is not None:
         status["conditions"] = [failure]
@@ -425,3 +469,9 @@ def not_yet_available(tally: PodTally, delay: int, now: int) -> list[int]:
 def replicaset(context: ControllerContext) -> ReconcilerController:
     """The factory of the controller."""
     return ReconcilerController(ReplicaSetReconciler(), context)
+
+
+def replicationcontroller(context: ControllerContext) -> LatePodsController:
+    """The factory of the controller of ReplicationControllers."""
+    traits = ReplicationControllerReconciler.pod_traits
+    return LatePodsController(ReplicationControllerReconciler(), context, traits)

@@ -11,7 +11,7 @@ from kubescene.controllers.builtin.workloads.rollouts.limits import Limits
 from kubescene.controllers.builtin.workloads.rollouts.sets import OwnedSet
 
 Sizes: TypeAlias = dict[str, int]
-"""New sizes by name of set; sets that stay as they are are left out."""
+"""New sizes by name of set."""
 
 
 def new_size(size: int, total: int, limits: Limits) -> int:
@@ -22,8 +22,8 @@ def new_size(size: int, total: int, limits: Limits) -> int:
     return min(size + room, limits.replicas)
 
 
-def old_sizes(new: OwnedSet, olds: Sequence[OwnedSet], limits: Limits) -> Sizes:
-    """How large the old sets should be, oldest first.
+def old_sizes(new: OwnedSet, olds: Sequence[OwnedSet], limits: Limits) -> tuple[Sizes, Sizes]:
+    """How large the old sets should be, oldest first: without unhealthy pods, and in the end.
 
     Pods of the new set that are not available yet count against what may go, so that a template
     that never becomes ready stops the rollout instead of eating up the old pods.
@@ -32,12 +32,14 @@ def old_sizes(new: OwnedSet, olds: Sequence[OwnedSet], limits: Limits) -> Sizes:
     total = new.size + sum(old.size for old in active)
     spare = total - limits.least - (new.size - new.available)
     if spare <= 0:
-        return {}
+        return {}, {}
     sizes = {old.name: old.size for old in active}
-    if remove_unhealthy(sizes, active, spare):
+    has_caught_up = remove_unhealthy(sizes, active, spare)
+    healthy = dict(sizes)
+    if has_caught_up:
         available = new.available + sum(old.available for old in active)
         remove(sizes, available - limits.least)
-    return {old.name: sizes[old.name] for old in active if sizes[old.name] != old.size}
+    return healthy, sizes
 
 
 def remove_unhealthy(sizes: Sizes, olds: Sequence[OwnedSet], spare: int) -> bool:
