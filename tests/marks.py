@@ -30,6 +30,7 @@ from types import CodeType, FunctionType
 from typing import Any
 
 import pytest
+from _pytest.nodeid import coerce_node_id
 from _pytest.outcomes import Skipped
 from hypothesis import settings
 
@@ -114,6 +115,15 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.register_profile("quick", deadline=None, max_examples=QUICK_EXAMPLES)
     settings.load_profile("quick" if _is_quick(config) else "patient")
     config.pluginmanager.register(_Session(config), "marks-of-this-session")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[Any]) -> None:
+    """Keep groups together: xdist 3.8 names them in a member that pytest 9.2 does not read."""
+    for item in items:
+        grouped = getattr(item, "_nodeid", item.nodeid)
+        if grouped != item.nodeid:
+            item._id = coerce_node_id(grouped)
 
 
 def _forked(fork: Any, *arguments: Any) -> Any:

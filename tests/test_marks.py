@@ -136,6 +136,23 @@ def test_who_starts_something_and_is_not_listed_fails(suite: pytest.Pytester) ->
     done.stdout.fnmatch_lines(["*list it in tests/marks.txt with `make marks`", "*slow and not*"])
 
 
+def test_a_group_stays_with_one_worker(suite: pytest.Pytester) -> None:
+    suite.makepyfile(
+        test_group="""
+        import pytest
+
+        @pytest.mark.xdist_group("together")
+        @pytest.mark.parametrize("number", range(4))
+        def test_grouped(number, worker_id):
+            assert worker_id
+        """
+    )
+    done = run(suite, "-n", "2", "--dist", "loadgroup", "-v", "test_group.py")
+    done.assert_outcomes(passed=4)
+    lines = [line for line in done.outlines if "PASSED" in line]
+    assert len({line.split()[0] for line in lines}) == 1, lines
+
+
 def test_functions_that_call_each_other_are_looked_at_once() -> None:
     assert not _asks_for_outside(ping)
 
