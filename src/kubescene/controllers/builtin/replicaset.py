@@ -21,6 +21,7 @@ from kubescene.control.loops import ControllerContext
 from kubescene.controllers.builtin.orphans import Orphans
 from kubescene.controllers.builtin.pod_ranking import deletion_order
 from kubescene.controllers.builtin.pod_tally import (
+    UNKNOWN_TIME,
     OwnedPod,
     PodTally,
     counts_alike,
@@ -411,7 +412,8 @@ def desired_status(
     status["observedGeneration"] = replica_set["metadata"].get("generation", 1)
     if failure is not None:
         status["conditions"] = [failure]
-    return status, min(waiting, default=None)
+    known = (each for each in waiting if each < UNKNOWN_TIME // 2)
+    return status, min(known, default=None)
 
 
 def not_yet_available(tally: PodTally, delay: int, now: int) -> list[int]:
