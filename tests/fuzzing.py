@@ -3,8 +3,8 @@
     python tests/fuzzing.py [REQUESTS] [SEED]
 
 The server runs in this process, with its controllers; with an even seed it keeps its runs in a
-directory, as with ``--data-dir``. Told at the end: how often each status was
-answered, what was said with a 500, every answer that the server itself calls an internal error, what its log said, the
+directory, as with ``--data-dir``. Told at the end: how often each status was answered, what was
+said with a 500, every answer that the server itself calls an internal error, what its log said, the
 slowest requests and how much the process has grown. Exits with 1 if there was an internal error, a
 line in the log, or a server that no longer serves. The same seed asks the same.
 """
@@ -356,7 +356,7 @@ class Findings:
         self.statuses: Counter[int] = Counter()
         self.internal: list[tuple[Asked, str]] = []
         self.in_words: Counter[str] = Counter()
-        """What a 500 said that is none of these: words of kube-apiserver, a store that is broken."""
+        """What other 500s said: words of kube-apiserver, say."""
         self.slowest: list[tuple[float, str]] = []
         self.lines: list[str] = []
         self.is_alive = False
