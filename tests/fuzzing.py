@@ -3,8 +3,8 @@
     python tests/fuzzing.py [REQUESTS] [SEED]
 
 The server runs in this process, with its controllers; with an even seed it keeps its runs in a
-directory, as with ``--data-dir``. Told at the end: how often each status was
-answered, every answer that the server itself calls an internal error, what its log said, the
+directory, as with ``--data-dir``. Told at the end: how often each status was answered, what was
+said with a 500, every answer that the server itself calls an internal error, what its log said, the
 slowest requests and how much the process has grown. Exits with 1 if there was an internal error, a
 line in the log, or a server that no longer serves. The same seed asks the same.
 """
@@ -355,6 +355,8 @@ class Findings:
     def __init__(self) -> None:
         self.statuses: Counter[int] = Counter()
         self.internal: list[tuple[Asked, str]] = []
+        self.in_words: Counter[str] = Counter()
+        """What other 500s said: words of kube-apiserver, say."""
         self.slowest: list[tuple[float, str]] = []
         self.lines: list[str] = []
         self.is_alive = False
@@ -363,6 +365,8 @@ class Findings:
         self.statuses[reply.status] += 1
         if INTERNAL in reply.body:
             self.internal.append((asked, reply.body.decode(errors="replace")[:400]))
+        elif reply.status == 500 and reply.body:
+            self.in_words[reply.body.decode(errors="replace")[80:200]] += 1
         self.slowest = sorted([*self.slowest, (took_s, str(asked)[:160])], reverse=True)[:SLOWEST]
 
     @property
@@ -426,6 +430,8 @@ def main() -> int:
     findings = fuzz(requests, seed, progress)
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     print("\nanswers:", dict(sorted(findings.statuses.items())), f"grown by {grown // 1024} MB")
+    for words, count in findings.in_words.most_common():
+        print(f"{count} times 500 in words: {words}")
     for took_s, text in findings.slowest:
         print(f"{took_s:8.3f} s  {text}")
     for asked, body in findings.internal:

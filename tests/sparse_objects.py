@@ -42,7 +42,7 @@ def whole_objects() -> tuple[Sparse, ...]:
 @cache
 def sparse_objects() -> tuple[Sparse, ...]:
     """All of them, the whole ones included, each once."""
-    return (*_named_alone(), *(it for whole in whole_objects() for it in _variants(whole)))
+    return (*_named_alone(), *(it for whole in whole_objects() for it in variants(whole)))
 
 
 def _named_alone() -> Iterator[Sparse]:
@@ -53,7 +53,7 @@ def _named_alone() -> Iterator[Sparse]:
             yield Sparse(f"{gvk.api_version}/{gvk.kind} name-alone", bare)
 
 
-def _variants(whole: Sparse) -> Iterator[Sparse]:
+def variants(whole: Sparse) -> Iterator[Sparse]:
     yield whole
     for steps in _places(whole.object):
         path = _spelled(steps)

@@ -60,6 +60,13 @@ def test_the_nodes_go_with_their_set(cluster: ClusterWorld) -> None:
     assert names(cluster) == ["other"]
 
 
+def test_the_nodes_go_with_the_definition_of_their_set(cluster: ClusterWorld) -> None:
+    cluster.create(node_set())
+    cluster.settle()
+    cluster.delete("customresourcedefinitions", "nodesets.kubescene.dev")
+    assert names(cluster.settle()) == []
+
+
 def test_a_name_that_is_taken_is_told(cluster: ClusterWorld) -> None:
     cluster.create(make_node("pool-0"))
     cluster.create(node_set(replicas=1))

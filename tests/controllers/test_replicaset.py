@@ -301,6 +301,24 @@ def test_a_pod_that_is_no_longer_ready_is_not_counted_so(world: ClusterWorld) ->
     assert (counts["readyReplicas"], counts["fullyLabeledReplicas"]) == (2, 2)
 
 
+@pytest.mark.parametrize(("delay", "available"), [(0, 2), (5, 1)])
+def test_a_ready_pod_that_does_not_say_since_when_is_never_old_enough(
+    world: ClusterWorld, delay: int, available: int
+) -> None:
+    web = make_replica_set("web").replicas(3).build()
+    world.create({**web, "spec": {**web["spec"], "minReadySeconds": delay}})
+    first, second, third = names(world.settle())
+    make_ready(world, first)
+    set_status(world, second, conditions=[{"type": "Ready", "status": "True"}])
+    set_status(world, third, conditions=[{"type": "Ready"}])
+    world.settle()
+    world.clock.wait_until(world.clock.now() + 60 * SECOND)
+    counts = status(world.settle())
+    assert (counts["readyReplicas"], counts["availableReplicas"]) == (2, available)
+    scale(world, 1)
+    assert names(world) == [first]
+
+
 def test_a_set_at_rest_is_not_looked_at() -> None:
     doubting, cluster = Doubting(), ClusterWorld()
     cluster.registrations.replace("replicaset", partial(ReconcilerController, doubting))

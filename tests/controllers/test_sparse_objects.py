@@ -17,7 +17,7 @@ from kubescene.cluster import ClusterOptions
 from kubescene.cluster.cluster import USER
 from kubescene.errors import ApiError, NotFoundError
 from kubescene.testing import make_node, make_pod
-from sparse_objects import Sparse, sparse_objects
+from sparse_objects import Sparse, sparse_objects, variants
 
 LABELLED = make_pod("plain").label(app="a").cpu("1").build()
 
@@ -164,6 +164,26 @@ def attempt(cluster: Cluster, obj: dict[str, Any]) -> None:
         cluster.create(obj)
 
 
+def tell(world: Cluster, obj: dict[str, Any], sparse: Sparse) -> bool:
+    """A life of an object whose status somebody has written; False if that is refused."""
+    cluster = world.fork()
+    cluster.create(obj)
+    resource_type = cluster.registry.scheme.of_kind(obj["apiVersion"], obj["kind"])
+    place = "default" if resource_type.namespaced else ""
+    ref = ObjectRef(resource_type.gvk, obj["metadata"]["name"], place)
+    try:
+        cluster.client(USER).patch(ref, sparse.object, subresource="status")
+    except ApiError:
+        return False
+    for user in USERS.get(obj["kind"], ()):
+        attempt(cluster, user)
+    show_all(cluster.settle())
+    with contextlib.suppress(NotFoundError):
+        cluster.client(USER).delete(ref)
+    cluster.settle()
+    return True
+
+
 def show_all(cluster: Cluster) -> None:
     for obj in stored(cluster):
         resource_type = cluster.registry.scheme.of_kind(obj["apiVersion"], obj["kind"])
@@ -184,6 +204,130 @@ def test_what_is_accepted_breaks_nobody(world: Cluster, kind: str) -> None:
             accepted += live(world, sparse)
         except Exception as error:
             raise AssertionError(f"{sparse.label}: {error!r}") from error
+    assert accepted > 0
+
+
+SINCE = "2026-01-01T00:00:00Z"
+
+
+def condition(kind: str, **more: str) -> dict[str, str]:
+    said = {"type": kind, "status": "True", "reason": "R", "message": "m"}
+    return {**said, "lastTransitionTime": SINCE, **more}
+
+
+def workload(kind: str) -> dict[str, Any]:
+    template = {"metadata": {"labels": {"app": "b"}}, "spec": make_pod("p").build()["spec"]}
+    spec = {"selector": {"matchLabels": {"app": "b"}}, "template": template}
+    return {"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": "a"}, "spec": spec}
+
+
+RESULT = {
+    "request": "q",
+    "driver": "d.x",
+    "pool": "p",
+    "device": "e",
+    "bindingConditions": ["b"],
+    "bindingFailureConditions": ["f"],
+    "consumedCapacity": {"c": "1"},
+}
+COUNTED = {"replicas": 1, "readyReplicas": 1, "availableReplicas": 1, "observedGeneration": 1}
+RUNNING = {"running": {"startedAt": SINCE}}
+STATUSES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "Pod": (
+        pod_with("a", nodeName="n", resourceClaims=[{"name": "r", "resourceClaimName": "own"}]),
+        {
+            "phase": "Running",
+            "conditions": [condition("Ready"), condition("PodScheduled")],
+            "containerStatuses": [
+                {"name": "c", "image": "i", "restartCount": 1, "ready": True, "state": RUNNING}
+            ],
+            "hostIPs": [{"ip": "1.2.3.4"}],
+            "podIPs": [{"ip": "1.2.3.5"}],
+            "startTime": SINCE,
+            "resourceClaimStatuses": [{"name": "r", "resourceClaimName": "own"}],
+        },
+    ),
+    "a pod that waits": (
+        pod_with("a", resourceClaims=[{"name": "r", "resourceClaimTemplateName": "t"}]),
+        {
+            "conditions": [condition("PodScheduled", status="False")],
+            "nominatedNodeName": "m",
+            "resourceClaimStatuses": [{"name": "r", "resourceClaimName": "own"}],
+        },
+    ),
+    "Node": (
+        make_node("a").build(),
+        {
+            "capacity": {"cpu": "1"},
+            "allocatable": {"cpu": "1", "pods": "5"},
+            "conditions": [condition("Ready", lastHeartbeatTime=SINCE)],
+            "addresses": [{"type": "Hostname", "address": "a"}],
+            "images": [{"names": ["i"], "sizeBytes": 1}],
+            "volumesAttached": [{"name": "v", "devicePath": "p"}],
+        },
+    ),
+    "ResourceClaim": (
+        {**device_claim(), "metadata": {"name": "a"}},
+        {
+            "allocation": {
+                "devices": {"results": [RESULT]},
+                "nodeSelector": {
+                    "nodeSelectorTerms": [
+                        {
+                            "matchFields": [
+                                {"key": "metadata.name", "operator": "In", "values": ["n"]}
+                            ]
+                        }
+                    ]
+                },
+            },
+            "reservedFor": [{"resource": "pods", "name": "d", "uid": "u"}],
+            "devices": [
+                {"driver": "d.x", "pool": "p", "device": "e", "conditions": [condition("b")]}
+            ],
+        },
+    ),
+    "PodDisruptionBudget": (
+        {
+            "apiVersion": "policy/v1",
+            "kind": "PodDisruptionBudget",
+            "metadata": {"name": "a"},
+            "spec": {"maxUnavailable": 1, "selector": {"matchLabels": {"app": "a"}}},
+        },
+        {
+            "disruptionsAllowed": 1,
+            "expectedPods": 1,
+            "disruptedPods": {"plain": SINCE},
+            "conditions": [condition("DisruptionAllowed")],
+        },
+    ),
+    "Deployment": (
+        workload("Deployment"),
+        {**COUNTED, "conditions": [condition("Available"), condition("Progressing")]},
+    ),
+    "ReplicaSet": (
+        workload("ReplicaSet"),
+        {**COUNTED, "conditions": [condition("ReplicaFailure")]},
+    ),
+    "Namespace": (
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "a"}},
+        {"phase": "Active", "conditions": [condition("NamespaceContentRemaining")]},
+    ),
+}
+
+
+@pytest.mark.parametrize("what", STATUSES)
+def test_a_status_that_is_accepted_breaks_nobody(
+    world: Cluster, what: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    obj, status = STATUSES[what]
+    accepted = 0
+    for sparse in variants(Sparse(what, {"status": status})):
+        try:
+            accepted += tell(world, obj, sparse)
+        except Exception as error:
+            raise AssertionError(f"{sparse.label}: {error!r}") from error
+        assert [each for each in caplog.messages if "Error" in each] == [], sparse.label
     assert accepted > 0
 
 

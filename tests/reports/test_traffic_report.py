@@ -15,6 +15,7 @@ from kubescene.reports.html.traffic.contents import (
     figures_of,
     percentiles,
     requested_and_used,
+    response_times,
     sizes,
     utilization,
 )
@@ -181,3 +182,10 @@ def test_percentiles_are_of_the_times_that_requests_took() -> None:
     taken = (shown.requests.completed - shown.requests.arrived).tolist()
     lines = percentiles(shown).lines
     assert [[value for _, value in each.points] for each in lines] == [[taken[0] / SECOND]] * 3
+
+
+def test_a_point_of_a_request_is_as_high_as_it_took() -> None:
+    shown = result("one")
+    (taken,) = (shown.requests.completed - shown.requests.arrived).tolist()
+    ((_, value),) = response_times(shown).lines[0].points
+    assert value == pytest.approx(taken / SECOND, rel=1 / 100)

@@ -293,8 +293,9 @@ def remaining(since: int, delay: int, now: int) -> int:
 def scheduled_at(pod: JsonObject) -> int:
     """When the pod was assigned, to the second."""
     for condition in pod["status"].get("conditions", ()):
-        if condition["type"] == "PodScheduled" and condition["status"] == "True":
-            return parse_time(condition["lastTransitionTime"])
+        if condition.get("type") == "PodScheduled" and condition.get("status") == "True":
+            since = condition.get("lastTransitionTime")
+            return parse_time(since or pod["metadata"]["creationTimestamp"])
     return parse_time(pod["metadata"]["creationTimestamp"])
 
 
@@ -317,7 +318,7 @@ def ready_node(now: str) -> JsonObject:
 
 def running(pod: JsonObject, now: str, *, ready: bool = True) -> dict[str, Any]:
     """The status of a pod whose containers all run, and are ready or not yet."""
-    kept = [c for c in pod["status"].get("conditions", ()) if c["type"] == "PodScheduled"]
+    kept = [c for c in pod["status"].get("conditions", ()) if c.get("type") == "PodScheduled"]
     reached = [
         {"type": name, "status": "True", "lastTransitionTime": now}
         for name in ("PodReadyToStartContainers", "Initialized")
@@ -340,7 +341,7 @@ def made_ready(pod: JsonObject, now: str) -> dict[str, Any]:
     status = pod["status"]
     conditions = status.get("conditions") or ()
     others = [each for each in conditions if not is_to_change(each, NOT_READY, "True")]
-    kept = {each["type"] for each in others}
+    kept = {each.get("type") for each in others}
     reached = [
         {"type": name, "status": "True", "lastTransitionTime": now}
         for name in NOT_READY
@@ -352,7 +353,7 @@ def made_ready(pod: JsonObject, now: str) -> dict[str, Any]:
 
 def is_to_change(condition: JsonObject, types: Sequence[str], status: str) -> bool:
     """Whether a condition is one of these and not in that status yet."""
-    return condition["type"] in types and condition.get("status") != status
+    return condition.get("type") in types and condition.get("status") != status
 
 
 class ReadyNodes:
@@ -476,7 +477,7 @@ def stopped(before: JsonObject, now: str) -> dict[str, Any]:
     """The status of a pod whose containers have all ended well."""
     conditions = before.get("conditions") or ()
     others = [each for each in conditions if not is_to_change(each, NOT_READY, "False")]
-    kept = {each["type"] for each in others}
+    kept = {each.get("type") for each in others}
     not_ready = [
         {"type": name, "status": "False", "reason": "PodCompleted", "lastTransitionTime": now}
         for name in NOT_READY

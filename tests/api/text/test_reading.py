@@ -54,6 +54,13 @@ def test_levels_that_hold_only_scalars_do_not_count(read: Callable[[str], Any]) 
     assert read("[" * 200 + "1" + "]" * 200)
 
 
+def test_levels_count_alike_where_a_closer_look_is_needed() -> None:
+    deep = orjson.loads("[" * 199 + "]" * 199)
+    JsonCheck(Bounds(), values=1000).check(["ä", deep])
+    with pytest.raises(ReadingError, match="nested deeper than 200 levels"):
+        JsonCheck(Bounds(), values=1000).check(["ä", [deep]])
+
+
 @pytest.mark.parametrize(
     "text",
     [

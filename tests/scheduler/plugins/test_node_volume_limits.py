@@ -71,6 +71,15 @@ def test_f_16_a_node_takes_so_many() -> None:
     )
 
 
+def test_f_16_pods_without_volumes_take_nothing() -> None:
+    shelf = limited(disk_example_com=1)
+    shelf.put(volume("v1"), bound_claim("c1", "v1"))
+    shelf.add(make_pod("there").build(), "a")
+    assert verdicts(shelf, using("p", "c1")) == [0, 0]
+    shelf.add(make_pod("later").build(), "a")
+    assert verdicts(shelf, using("p", "c1")) == [0, 0]
+
+
 def test_f_16_an_unbound_claim_counts_for_the_driver_of_its_class() -> None:
     shelf = limited(disk_example_com=1)
     shelf.put(claim("c1"), claim("c2"))

@@ -49,7 +49,7 @@ def _conditions(claim: ReadOnlyObject, result: ReadOnlyObject) -> dict[str, Read
     """What the driver says about a device of the claim; None if it says nothing yet."""
     for each in (claim.get("status") or {}).get("devices") or ():
         if all(each.get(part) == result.get(part) for part in ("driver", "pool", "device")):
-            return {condition["type"]: condition for condition in each.get("conditions") or ()}
+            return {it.get("type", ""): it for it in each.get("conditions") or ()}
     return None
 
 

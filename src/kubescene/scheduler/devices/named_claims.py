@@ -40,7 +40,7 @@ def _generated(pod: PodInfo) -> dict[str, str | None]:
     """The claims that were made for the pod from templates, by the names of their entries."""
     status = pod.object.get("status") or {}
     listed = status.get("resourceClaimStatuses") or ()
-    return {each["name"]: each.get("resourceClaimName") for each in listed}
+    return {each.get("name", ""): each.get("resourceClaimName") for each in listed}
 
 
 def _generated_name(

@@ -160,7 +160,7 @@ def remaining(content: Content) -> dict[str, tuple[str, str]]:
 
 def with_conditions(status: JsonObject, told: dict[str, tuple[str, str]], now: int) -> JsonObject:
     """The status whose conditions say ``told``, and of everything else that it went well."""
-    before = {it["type"]: it for it in status.get("conditions") or ()}
+    before = {it.get("type"): it for it in status.get("conditions") or ()}
     conditions = []
     for kind, well in _ALL_WELL.items():
         state = "True" if kind in told else "False"

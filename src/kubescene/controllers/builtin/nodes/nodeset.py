@@ -24,7 +24,13 @@ from kubescene.controllers.reconcile import (
     Plan,
     Write,
 )
-from kubescene.errors import AlreadyExistsError, ApiError, InvalidError, NotFoundError
+from kubescene.errors import (
+    AlreadyExistsError,
+    ApiError,
+    BadRequestError,
+    InvalidError,
+    NotFoundError,
+)
 from kubescene.types import JsonObject
 
 GROUP = "kubescene.dev"
@@ -140,7 +146,7 @@ class NodeSetReconciler(ObjectReconciler):
 
     def reconcile(self, key: ObjectKey, reader: Reader, now: int) -> Plan:
         del now
-        node_set = reader.find(ObjectRef(NODE_SET, key.name))
+        node_set = _found(key, reader)
         if node_set is None or node_set["metadata"].get("deletionTimestamp"):
             self._failures.pop(key, None)
             return NOTHING
@@ -153,7 +159,7 @@ class NodeSetReconciler(ObjectReconciler):
         """A node that cannot be made is told in the status, not the end of everything."""
         if isinstance(error, NotFoundError):
             return NOTHING
-        node_set = reader.find(ObjectRef(NODE_SET, key.name))
+        node_set = _found(key, reader)
         if node_set is None or not isinstance(write, Create) or not isinstance(error, REFUSALS):
             raise error
         self._failures[key] = error.message
@@ -214,3 +220,11 @@ def made_from(node_set: JsonObject, name: str) -> JsonObject:
         metadata["annotations"] = annotations
     parts = {part: template[part] for part in ("spec", "status") if part in template}
     return {"apiVersion": "v1", "kind": "Node", "metadata": metadata, **parts}
+
+
+def _found(key: ObjectKey, reader: Reader) -> JsonObject | None:
+    """The set; None if it is gone, or its kind is: somebody may delete the definition."""
+    try:
+        return reader.find(ObjectRef(NODE_SET, key.name))
+    except BadRequestError:
+        return None

@@ -189,7 +189,7 @@ def _claim_names(pod: ReadOnlyObject) -> list[str]:
 
 def _generated(pod: ReadOnlyObject) -> dict[str, str]:
     listed = (pod.get("status") or {}).get("resourceClaimStatuses") or ()
-    return {each["name"]: each.get("resourceClaimName") or "" for each in listed}
+    return {each.get("name", ""): each.get("resourceClaimName") or "" for each in listed}
 
 
 def _is_there(pod: JsonObject, entry: ReadOnlyObject, reader: Reader) -> bool:
@@ -294,8 +294,10 @@ def _is_used(consumer: ReadOnlyObject, namespace: str, reader: Reader) -> bool:
     """Whether a reservation stands; of what is no pod we know nothing."""
     if consumer.get("apiGroup") or consumer.get("resource") != "pods":
         return True
-    pod = reader.find(ObjectRef(POD, consumer["name"], namespace))
-    return pod is not None and pod["metadata"]["uid"] == consumer["uid"] and not _has_ended(pod)
+    pod = reader.find(ObjectRef(POD, consumer.get("name", ""), namespace))
+    if pod is None or _has_ended(pod):
+        return False
+    return bool(pod["metadata"]["uid"] == consumer.get("uid"))
 
 
 def _released(claim: JsonObject) -> Patch:

@@ -19,6 +19,8 @@ from kubescene.types import JsonObject
 Labels: TypeAlias = tuple[tuple[str, str], ...]
 
 STATUSES_KEPT = 1024
+UNKNOWN_TIME = 1 << 62
+"""When a pod became ready that does not say so: never long enough ago."""
 TERMINAL_PHASES = ("Succeeded", "Failed")
 
 
@@ -84,13 +86,15 @@ def counts_alike(one: OwnedPod, other: OwnedPod) -> bool:
 
 
 def ready_since(status: Mapping[str, object]) -> int | None:
-    """When the pod became ready, or None if it is not."""
+    """When the pod became ready, or None if it is not; `UNKNOWN_TIME` if it does not say."""
     conditions = status.get("conditions") or ()
     assert isinstance(conditions, list | tuple)
     for condition in conditions:
-        if condition["type"] == "Ready":
-            is_ready = condition["status"] == "True"
-            return parse_time(condition["lastTransitionTime"]) if is_ready else None
+        if condition.get("type") == "Ready":
+            if condition.get("status") != "True":
+                return None
+            since = condition.get("lastTransitionTime")
+            return parse_time(since) if since else UNKNOWN_TIME
     return None
 
 

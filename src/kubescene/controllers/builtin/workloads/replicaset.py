@@ -25,6 +25,7 @@ from kubescene.controllers.builtin.late_pods import LatePodsController
 from kubescene.controllers.builtin.workloads.orphans import Orphans
 from kubescene.controllers.builtin.workloads.pod_ranking import deletion_order
 from kubescene.controllers.builtin.workloads.pod_tally import (
+    UNKNOWN_TIME,
     OwnedPod,
     PodTally,
     counts_alike,
@@ -455,7 +456,8 @@ def desired_status(
     status["observedGeneration"] = replica_set["metadata"].get("generation", 1)
     if failure is not None:
         status["conditions"] = [failure]
-    return status, min(waiting, default=None)
+    known = (each for each in waiting if each < UNKNOWN_TIME // 2)
+    return status, min(known, default=None)
 
 
 def not_yet_available(tally: PodTally, delay: int, now: int) -> list[int]:

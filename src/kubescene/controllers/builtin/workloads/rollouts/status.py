@@ -59,13 +59,13 @@ def progressing(status: str, reason: str, message: str, now: int) -> JsonObject:
 
 def find(conditions: Conditions, kind: str) -> JsonObject | None:
     for it in conditions:
-        if it["type"] == kind:
+        if it.get("type") == kind:
             return it
     return None
 
 
 def without(conditions: Conditions, kind: str) -> Conditions:
-    return [it for it in conditions if it["type"] != kind]
+    return [it for it in conditions if it.get("type") != kind]
 
 
 def with_condition(conditions: Conditions, new: JsonObject) -> Conditions:
@@ -78,7 +78,7 @@ def with_condition(conditions: Conditions, new: JsonObject) -> Conditions:
 def is_told(conditions: Conditions, kind: str, status: str, reason: str) -> bool:
     """Whether a condition says this already."""
     old = find(conditions, kind)
-    return old is not None and old["status"] == status and old.get("reason") == reason
+    return old is not None and old.get("status") == status and old.get("reason") == reason
 
 
 def is_fresh(current: JsonObject, reason: str, message: str, now: int) -> bool:
@@ -87,7 +87,7 @@ def is_fresh(current: JsonObject, reason: str, message: str, now: int) -> bool:
         current.get("reason") == reason
         and current.get("lastUpdateTime") == format_time(now)
         and current.get("message") == message
-        and current["status"] == "True"
+        and current.get("status") == "True"
         and current.keys() == _MEMBERS
     )
 
@@ -95,7 +95,7 @@ def is_fresh(current: JsonObject, reason: str, message: str, now: int) -> bool:
 def refreshed(conditions: Conditions, new: JsonObject) -> Conditions:
     """Add or replace in any case; the transition is as old as the status."""
     old = find(conditions, new["type"])
-    if old is not None and old["status"] == new["status"] and "lastTransitionTime" in old:
+    if old is not None and old.get("status") == new["status"] and "lastTransitionTime" in old:
         new = {**new, "lastTransitionTime": old["lastTransitionTime"]}
     if old == new and conditions[-1] is old:
         return conditions
