@@ -657,3 +657,18 @@ def test_a_price_list_that_is_none_says_what_one_has(tmp_path: Path) -> None:
     done = kubescene("results", tmp_path, "--prices", prices)
     assert done.returncode == 2
     assert "unknown field `price`; a price list has `currency`, `label`, `hourly`" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("serve", "--port", "0", "--data-dir", EXAMPLE),
+        ("controller", "--kubeconfig", "nowhere.yaml"),
+        ("run", EXAMPLE, "--server", "http://127.0.0.1:1"),
+    ],
+)
+def test_what_the_system_says_is_told_in_words(command: tuple[object, ...]) -> None:
+    done = kubescene(*command)
+    assert done.returncode in (1, 2)
+    assert re.search("File exists|No such file or directory|Connection refused", done.stderr)
+    assert "Errno" not in done.stderr
