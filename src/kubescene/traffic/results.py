@@ -140,7 +140,7 @@ class TrafficResult:
 
     def __repr__(self) -> str:
         told = f"{self.requests.count:,} requests in {format_duration(self.end)}"
-        return f"<TrafficResult {self.name}: {self.phase}, {told}>"
+        return f"<TrafficResult {self.name}: {self.verdict}, {told}>"
 
     def _repr_html_(self) -> str:
         from kubescene.results.notebooks import traffic_html
