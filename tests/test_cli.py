@@ -612,3 +612,62 @@ def test_progress_counts_an_eviction_as_one_write(file: Path) -> None:
     done = kubescene("run", file)
     assert done.returncode == 0, done.stderr
     assert "3 of 3 objects written" in done.stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize("command", ["run", "validate"])
+def test_a_waiter_that_cannot_be_had_is_told_also_if_nobody_waits(command: str) -> None:
+    done = kubescene(command, EXAMPLE, "--waiter", "nowhere:Waiter")
+    assert done.returncode == 2
+    assert "'nowhere:Waiter' cannot be imported" in done.stderr
+
+
+def test_an_empty_file_is_called_empty(tmp_path: Path) -> None:
+    (tmp_path / "s.yaml").write_text("# later\n")
+    done = kubescene("run", "s.yaml", cwd=tmp_path)
+    told = "kubescene: s.yaml: there is nothing in it: one Scenario is expected\n"
+    assert (done.returncode, done.stderr) == (2, told)
+
+
+def test_runs_of_the_other_sort_are_told_with_the_command_that_takes_them(tmp_path: Path) -> None:
+    step = EXAMPLE.parents[1] / "traffic" / "step.yaml"
+    assert kubescene("traffic", "run", step, "--out", tmp_path / "t", "--quiet").returncode == 0
+    assert kubescene("run", EXAMPLE, "--out", tmp_path / "s", "--quiet").returncode == 0
+    for command in (("report", "t"), ("compare", "s", "t"), ("results", "t")):
+        assert "t is a run of traffic: kubescene traffic report" in (
+            kubescene(*command, cwd=tmp_path).stderr
+        )
+    for asked in (("report", "s"), ("compare", "t", "s")):
+        assert "s: this is a run of a scenario: kubescene report" in (
+            kubescene("traffic", *asked, cwd=tmp_path).stderr
+        )
+    assert "nope: there is no such directory" in kubescene("traffic", "report", "nope").stderr
+
+
+def test_one_attempt_is_not_several(tmp_path: Path) -> None:
+    assert kubescene("run", EXAMPLE, "--out", tmp_path, "--quiet").returncode == 0
+    done = kubescene("explain", "pod", "database", "--run", tmp_path, "--attempt", "9")
+    assert done.stderr == "kubescene: database has 1 attempt, or -1 for the last\n"
+
+
+def test_a_price_list_that_is_none_says_what_one_has(tmp_path: Path) -> None:
+    assert kubescene("run", EXAMPLE, "--out", tmp_path, "--quiet").returncode == 0
+    prices = tmp_path / "prices.yaml"
+    prices.write_text("price: 3\n")
+    done = kubescene("results", tmp_path, "--prices", prices)
+    assert done.returncode == 2
+    assert "unknown field `price`; a price list has `currency`, `label`, `hourly`" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("serve", "--port", "0", "--data-dir", EXAMPLE),
+        ("controller", "--kubeconfig", "nowhere.yaml"),
+        ("run", EXAMPLE, "--server", "http://127.0.0.1:1"),
+    ],
+)
+def test_what_the_system_says_is_told_in_words(command: tuple[object, ...]) -> None:
+    done = kubescene(*command)
+    assert done.returncode in (1, 2)
+    assert re.search("File exists|No such file or directory|Connection refused", done.stderr)
+    assert "Errno" not in done.stderr

@@ -138,3 +138,8 @@ def test_what_users_write_is_text() -> None:
         assert "<script" not in shown._repr_html_()
         assert "\u202e" not in shown._repr_html_()
         assert "&lt;script&gt;" in shown._repr_html_()
+
+
+def test_a_line_of_a_run_says_that_expectations_failed() -> None:
+    builder = ScenarioBuilder("s").done().expect("some", "pods.size() > 0").expect("none", "true")
+    assert ": Succeeded, 1 of 2 expectations failed, " in repr(kubescene.run(builder))

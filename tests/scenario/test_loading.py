@@ -57,7 +57,7 @@ def test_a_file_without_an_end_is_not_read_for_ever(monkeypatch: pytest.MonkeyPa
         pytest.param(
             HEAD + "spec: {a: 1, a: 2}\n", "FILE:4:14: not valid YAML: the key 'a'", id="flow"
         ),
-        pytest.param("", "found 0 documents", id="empty"),
+        pytest.param("", "there is nothing in it: one Scenario is expected", id="empty"),
         pytest.param("[" * 100_000, "FILE:1:201: not valid YAML: nested deeper", id="abyss"),
         pytest.param("- " * 50_000, "FILE:1:401: not valid YAML: nested deeper", id="stairs"),
         pytest.param(HEAD + "---\n" + HEAD, "found 2 documents", id="two"),

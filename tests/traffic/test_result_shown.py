@@ -16,7 +16,7 @@ def result() -> TrafficResult:
 
 
 def test_a_line_says_which_and_how_much(result: TrafficResult) -> None:
-    assert repr(result) == "<TrafficResult step: Succeeded, 1,700 requests in 3m>"
+    assert repr(result) == "<TrafficResult step: SLO missed, 1,700 requests in 3m>"
 
 
 def test_tables_say_what_the_result_says(result: TrafficResult) -> None:
@@ -53,5 +53,5 @@ def test_the_page_is_the_one_of_the_command(result: TrafficResult, tmp_path: Pat
 
 def test_a_notebook_sees_measures_and_changes(result: TrafficResult) -> None:
     page = result._repr_html_()
-    assert "<b>step</b> Succeeded" in page
+    assert "<b>step</b> SLO missed" in page
     assert "1 → 2" in page

@@ -72,7 +72,7 @@ def _other_command(name: str, text: bytes) -> str:
     except ScenarioError:
         return ""
     kinds = [each.get("kind") for each in documents if isinstance(each, dict)]
-    if len(kinds) != len(documents) or SCENARIO.kind in kinds or not all(kinds):
+    if not kinds or len(kinds) != len(documents) or SCENARIO.kind in kinds or not all(kinds):
         return ""
     if kinds == ["TrafficRun"]:
         return f"; to simulate it: kubescene traffic run {name}"

@@ -123,7 +123,7 @@ def summary_parts(summary: Summary) -> Iterator[Markup]:
 def traffic_html(result: TrafficResult) -> Markup:
     """A traffic run: how it ended, its measures, and what autoscalers changed."""
     simulated = f"{format_duration(result.end)} simulated, {result.requests.count:,} requests"
-    head = h("p", h("b", result.name), " ", result.phase, h("br"), simulated)
+    head = h("p", h("b", result.name), " ", result.verdict, h("br"), simulated)
     said = h("p", result.message) if result.message else None
     found = traffic_tables(result)
     rows = ((row.measure, cell(row.value)) for row in found["measures"])

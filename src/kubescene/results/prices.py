@@ -64,7 +64,10 @@ def prices_from(given: Mapping[str, Any], where: str) -> Prices:
     try:
         prices = msgspec.convert(given, Prices)
     except msgspec.ValidationError as error:
-        raise ConfigurationError(f"{where}: {error}") from error
+        raise ConfigurationError(
+            f"{where}: {error}; a price list has `currency`, `label`, `hourly` (numbers by the "
+            "label's value) and `default`"
+        ) from error
     for name, price in [*prices.hourly.items(), ("default", prices.default or 0)]:
         if not 0 <= price < float("inf"):
             raise ConfigurationError(f"{where}: the price of {name} cannot be {price}")

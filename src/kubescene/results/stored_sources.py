@@ -200,6 +200,11 @@ def open_path(where: str | Path) -> RunSource:
     if not path.is_dir():
         raise ConfigurationError(f"there is no run at {path}: name what --out was given")
     if not (path / TIMELINE_FILE).is_file():
+        if (path / "traffic.yaml").is_file():
+            raise ConfigurationError(
+                f"{path} is a run of traffic: kubescene traffic report and kubescene traffic "
+                "compare take it"
+            )
         inside = sorted(each.parent for each in path.glob(f"*/{TIMELINE_FILE}"))[:SHOWN]
         hint = f"there are runs in it: {', '.join(map(str, inside))}" if inside else NAME_IT
         raise ConfigurationError(f"{path} is no run directory: it has no {TIMELINE_FILE}; {hint}")

@@ -105,8 +105,8 @@ class RunResult:
 
     def __repr__(self) -> str:
         name, bound = self.summary.scenario, self.summary.pods_bound
-        facts = len(self.log)
-        return f"<{type(self).__name__} {name}: {self.phase}, {facts} facts, {bound} bound>"
+        told = f"{self.phase}, {self.summary.verdict}" if self.summary.unmet else self.phase
+        return f"<{type(self).__name__} {name}: {told}, {len(self.log)} facts, {bound} bound>"
 
     def _repr_html_(self) -> str:
         return self.summary._repr_html_()

@@ -140,7 +140,7 @@ class TrafficResult:
 
     def __repr__(self) -> str:
         told = f"{self.requests.count:,} requests in {format_duration(self.end)}"
-        return f"<TrafficResult {self.name}: {self.phase}, {told}>"
+        return f"<TrafficResult {self.name}: {self.verdict}, {told}>"
 
     def _repr_html_(self) -> str:
         from kubescene.results.notebooks import traffic_html
@@ -205,10 +205,12 @@ class TrafficResult:
         try:
             return cls._read(place)
         except FileNotFoundError as error:
-            raise TrafficError(
-                f"this is not the directory of a complete run: {error.filename} is missing",
-                source=str(place),
-            ) from None
+            told = f"this is not the directory of a complete run: {error.filename} is missing"
+            if (place / "timeline.jsonl").is_file():
+                told = "this is a run of a scenario: kubescene report and kubescene compare take it"
+            elif not place.exists():
+                told = "there is no such directory: name what --out was given"
+            raise TrafficError(told, source=str(place)) from None
         except (msgspec.MsgspecError, ValueError, KeyError, TypeError, OSError) as error:
             raise TrafficError(f"the run cannot be read: {error}", source=str(place)) from error
 

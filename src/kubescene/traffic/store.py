@@ -297,7 +297,8 @@ class RunStore:
         elif isinstance(error, sqlite3.DatabaseError | ValueError | KeyError | TypeError):
             what = f"the store of runs cannot be used: {error}"
         else:
-            what = f"the store of runs cannot be opened: {error}"
+            why = error.strerror if isinstance(error, OSError) else error
+            what = f"the store of runs cannot be opened: {why}"
         return RunStoreError(what, source=self._name)
 
 

@@ -104,7 +104,8 @@ def show(question: Question, attempts: Sequence[ExplainedAttempt]) -> int:
         place = number - 1 if number > 0 else len(attempts) + number
         if number == 0 or not 0 <= place < len(attempts):
             count = len(attempts)
-            return refuse(f"{question.pod} has {count} attempts: 1 to {count}, or -1 for the last")
+            told = "1 attempt" if count == 1 else f"{count} attempts: 1 to {count}"
+            return refuse(f"{question.pod} has {told}, or -1 for the last")
         chosen = [attempts[place]]
     if question.node and not any(mentions(each, question.node) for each in chosen):
         return refuse(f"{whereabouts(chosen)} {question.node!r}: check the name of the node")

@@ -11,7 +11,12 @@ from typing import Literal, Protocol
 import msgspec
 from rich.console import Console
 
-from kubescene.cli.components import controllers_named, measures_named, scheduler_with
+from kubescene.cli.components import (
+    controllers_named,
+    measures_named,
+    scheduler_with,
+    waiters_named,
+)
 from kubescene.cli.files import ScenarioFile, complain, one_line, read_scenario
 from kubescene.cli.run.junit import JunitFile, told_to
 from kubescene.errors import ConfigurationError, ScenarioError
@@ -74,6 +79,8 @@ class RunArguments:
 
 def run_scenario(path: Path, arguments: RunArguments) -> int:
     """Play one file; returns the exit code."""
+    if arguments.waiters:
+        waiters_named(arguments.waiters)  # nobody waits here; what cannot be had is told anyway
     out = output_path(arguments.out)
     is_kept = out is None and arguments.data_dir is not None and not arguments.interactive
     if arguments.report and out is None and not is_kept:

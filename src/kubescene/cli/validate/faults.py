@@ -164,7 +164,7 @@ def controller_errors(
 
 def waiter_errors(spec: ScenarioSpec, references: Sequence[str]) -> list[ScenarioError]:
     """Waiters that nobody brings along."""
-    if not spec.outside:
+    if not spec.outside and not references:
         return []
     from kubescene.cli.components import waiters_named
     from kubescene.outside.waiters import waiter_of

@@ -120,7 +120,7 @@ class Kubeconfig:
         try:
             return (self._path.parent / str(file)).read_bytes()
         except OSError as error:
-            raise self._error(f"{name} cannot be read: {error}") from None
+            raise self._error(f"{name} {file} cannot be read: {error.strerror}") from None
 
     def _named(self, kind: str, field: str, name: str) -> Section:
         rows = self._document.get(kind)
@@ -156,7 +156,7 @@ def _load(path: Path) -> JsonObject:
             data = file.read(MAX_SIZE + 1)
         documents = read_yaml(data) if len(data) <= MAX_SIZE else []
     except OSError as error:
-        raise ConfigurationError(f"kubeconfig {path} cannot be read: {error}") from None
+        raise ConfigurationError(f"kubeconfig {path} cannot be read: {error.strerror}") from None
     except ReadingError as error:
         raise ConfigurationError(f"kubeconfig {path} is not YAML: {error}") from None
     if len(documents) != 1 or not isinstance(documents[0].value, dict):

@@ -132,8 +132,9 @@ class Requests:
         """The error for a request that has no usable answer."""
         doubt = "" if request.is_safe else "; whether it was carried out is not known"
         path = request.target.partition("?")[0]
+        said = (isinstance(why, OSError) and why.strerror) or str(why) or type(why).__name__
         return UnreachableError(
-            f"{request.method} {self.endpoint.url}{path}: {why}{doubt}. "
+            f"{request.method} {self.endpoint.url}{path}: {said}{doubt}. "
             "Check that the API server runs and that the address is right."
         )
 
@@ -146,7 +147,7 @@ class Requests:
             except (OSError, MalformedResponseError) as error:
                 self.close()
                 if not attempts or isinstance(error, TimeoutError):
-                    raise self.failure(request, str(error) or type(error).__name__) from error
+                    raise self.failure(request, error) from error
 
     def _once(self, request: WireRequest) -> Reply:
         deadline = RequestDeadline(self.clock, self.timeout_s)

@@ -69,6 +69,8 @@ def parse_scenario(text: bytes, source: str) -> JsonObject:
     """The one Scenario that a text holds, checked for its identity only."""
     check_text(text, source)
     documents = load_yaml(text, source)
+    if not documents:
+        raise ScenarioError("there is nothing in it: one Scenario is expected", where=source)
     if len(documents) != 1:
         raise ScenarioError(
             f"one Scenario is expected, found {len(documents)} documents", where=source
