@@ -119,6 +119,14 @@ def test_an_error_stops_the_run_and_keeps_the_rest(diary: Diary) -> None:
     assert diary.clock.now() == 1
 
 
+def test_clear_forgets_everything(diary: Diary) -> None:
+    entry = diary.plan("a", 1)
+    attached(diary, "ticks", 2)
+    diary.queue.clear()
+    assert (len(diary.queue), entry.pending) == (0, False)
+    assert diary.queue.step() == 0
+
+
 # -- one batch of what is due ----------------------------------------------------------------------
 
 

@@ -185,6 +185,12 @@ class EventQueue:
         for entry in [each for each in self._waiting.values() if each.action == action]:
             entry.cancel()
 
+    def clear(self) -> None:
+        """Forget all entries and let all sources go."""
+        self._heap.clear()
+        self._waiting.clear()
+        self._sources = []
+
     def __len__(self) -> int:
         """How many entries wait; sources keep their own count."""
         return len(self._waiting)

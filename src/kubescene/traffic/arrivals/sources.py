@@ -23,7 +23,7 @@ from kubescene.traffic.spec.checks import MOST_RPS, MOST_VALUE
 from kubescene.traffic.spec.fields import (
     ConstantTraffic,
     DiurnalTraffic,
-    ExternalSeries,
+    ExternalMetricSeries,
     Interpolation,
     Pattern,
     PiecewiseTraffic,
@@ -97,7 +97,7 @@ def with_series(run: TrafficRun, folder: Path | None = None) -> TrafficRun:
     if not any(each.file or each.origin is not None for each in metrics.external):
         return run
     placed = tuple(
-        ExternalSeries(
+        ExternalMetricSeries(
             name=each.name,
             points=tuple(
                 ValueAt(at=TrafficDuration(at), value=value)
@@ -163,7 +163,7 @@ def rate_points(
 
 
 def series_points(
-    given: ExternalSeries, folder: Path | None, halt: int, index: int = 0
+    given: ExternalMetricSeries, folder: Path | None, halt: int, index: int = 0
 ) -> list[tuple[int, float]]:
     """The points of a metric from outside, from the spec or from its file, within the run."""
     path = f"spec.metrics.external[{index}]"

@@ -21,7 +21,7 @@ from kubescene.traffic.spec.fields import (
     Pattern,
     RampTraffic,
     Replicas,
-    Request,
+    RequestNeeds,
     SinusoidalTraffic,
     StepTraffic,
     Traffic,
@@ -198,7 +198,7 @@ def _spec(request: SkenarioRequest) -> TrafficSpec:
         mode=request.mode,
         when_none=WhenNone.REFUSE,
         traffic=_traffic(request),
-        request=Request(
+        request=RequestNeeds(
             cpu_time=TrafficDuration(request.request_cpu_time_millis * MILLISECOND),
             io_time=TrafficDuration(request.request_io_time_millis * MILLISECOND),
             timeout=Timeout(request.request_timeout_nanos),

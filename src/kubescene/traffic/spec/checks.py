@@ -12,7 +12,7 @@ from kubescene.traffic.spec.fields import (
     DAY,
     AutoscalerObject,
     DiurnalTraffic,
-    ExternalSeries,
+    ExternalMetricSeries,
     MemoryModel,
     Mode,
     Pattern,
@@ -195,7 +195,7 @@ def _autoscaler_faults(objects: tuple[AutoscalerObject, ...]) -> Iterator[Fault]
             yield f"{path}.type", "is needed, unless there is an object that says it"
 
 
-def _external_faults(series: tuple[ExternalSeries, ...]) -> Iterator[Fault]:
+def _external_faults(series: tuple[ExternalMetricSeries, ...]) -> Iterator[Fault]:
     names: set[str] = set()
     for index, each in enumerate(series):
         path = f"metrics.external[{index}]"

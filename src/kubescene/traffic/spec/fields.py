@@ -40,7 +40,7 @@ class Pattern(StrEnum):
     REPLAY = "replay"
 
 
-class Demand(StrEnum):
+class CpuDemand(StrEnum):
     """Whether every request needs the same CPU time, or one drawn with that mean."""
 
     CONSTANT = "constant"
@@ -185,13 +185,13 @@ class Traffic(_SpecPart, frozen=True, kw_only=True):
     replay: ReplayTraffic | None = None
 
 
-class Request(_SpecPart, frozen=True, kw_only=True):
+class RequestNeeds(_SpecPart, frozen=True, kw_only=True):
     """What a request needs: CPU time on one core, then a wait, both within ``timeout``."""
 
     cpu_time: TrafficDuration = TrafficDuration(200 * MILLISECOND)
     io_time: TrafficDuration = TrafficDuration(200 * MILLISECOND)
     timeout: Timeout = Timeout(10 * SECOND)
-    demand: Demand = Demand.CONSTANT
+    demand: CpuDemand = CpuDemand.CONSTANT
 
 
 class MemoryModel(_SpecPart, frozen=True, kw_only=True):
@@ -234,7 +234,7 @@ class ValueAt(_SpecPart, frozen=True, kw_only=True):
     value: float
 
 
-class ExternalSeries(_SpecPart, frozen=True, kw_only=True):
+class ExternalMetricSeries(_SpecPart, frozen=True, kw_only=True):
     """A metric from outside, for HPAs of type External: what its API answers from each point on.
 
     Points are given here or in a CSV ``file`` with columns time and value, with times and
@@ -256,7 +256,7 @@ class Metrics(_SpecPart, frozen=True, kw_only=True):
 
     first_after: TrafficDuration = TrafficDuration(5 * SECOND)
     lag: TrafficDuration = TrafficDuration(4 * SECOND)
-    external: tuple[ExternalSeries, ...] = ()
+    external: tuple[ExternalMetricSeries, ...] = ()
 
 
 class FaithfulRules(_SpecPart, frozen=True, kw_only=True):
@@ -279,7 +279,7 @@ class AutoscalerObject(_SpecPart, frozen=True, kw_only=True):
     yaml: str = ""
 
 
-class FeatureGates(_SpecPart, frozen=True, kw_only=True):
+class AutoscalerGates(_SpecPart, frozen=True, kw_only=True):
     """Gates of the autoscalers, by their names. ``InPlace`` opens the VPA's update mode InPlace.
 
     ``HPAConfigurableTolerance``: the ``tolerance`` of an HPA's ``behavior`` counts.
@@ -324,7 +324,7 @@ class TrafficSpec(_SpecPart, frozen=True, kw_only=True):
     seed: int = 0
     mode: Mode = Mode.FIXED
     traffic: Traffic = Traffic()
-    request: Request = Request()
+    request: RequestNeeds = RequestNeeds()
     replicas: Replicas = Replicas()
     routing: Routing = Routing.ROUND_ROBIN
     when_none: WhenNone = WhenNone.AUTO
@@ -333,7 +333,7 @@ class TrafficSpec(_SpecPart, frozen=True, kw_only=True):
     horizontal_interval: TrafficDuration = TrafficDuration(15 * SECOND)
     vertical_interval: TrafficDuration = TrafficDuration(15 * SECOND)
     update_rule: UpdateRule = UpdateRule.UPDATER
-    feature_gates: FeatureGates = FeatureGates()
+    feature_gates: AutoscalerGates = AutoscalerGates()
     hpa_controller: HpaController = HpaController()
     autoscalers: tuple[AutoscalerObject, ...] = ()
     objective: Objective = Objective()

@@ -29,7 +29,7 @@ from kubescene.traffic.flow.records import RequestColumns
 from kubescene.traffic.flow.routing import RandomRouting, RoundRobin, Router, Routing
 from kubescene.traffic.flow.sampling import ReplicaSample
 from kubescene.traffic.flow.waiting import WhenNone
-from kubescene.traffic.spec.fields import Demand, TrafficSpec
+from kubescene.traffic.spec.fields import CpuDemand, TrafficSpec
 from kubescene.traffic.spec.objects import autoscaler_of, goes_by_rates, goes_by_service
 from kubescene.traffic.world.entities import Entity, EntityKind, entity_name
 from kubescene.traffic.world.environment import OrderedSchedule
@@ -302,7 +302,7 @@ def service_of(spec: TrafficSpec) -> Service:
     return Service(
         demand=request.cpu_time * 1000,
         timeout=NEVER if request.timeout < 0 else int(request.timeout),
-        drawn=request.demand is Demand.EXPONENTIAL,
+        drawn=request.demand is CpuDemand.EXPONENTIAL,
         limit=spec.replicas.limit,
         ceiling=int(spec.replicas.request_cpu),
     )

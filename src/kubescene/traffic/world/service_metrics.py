@@ -20,7 +20,7 @@ from kubescene.clock.batches import Integers
 from kubescene.traffic.flow.flow import Flow
 from kubescene.traffic.flow.percentiles import percentile_of_all
 from kubescene.traffic.flow.records import FAILED, RequestOutcome
-from kubescene.traffic.spec.fields import ExternalSeries, TrafficSpec
+from kubescene.traffic.spec.fields import ExternalMetricSeries, TrafficSpec
 from kubescene.traffic.world.entities import EntityKind, entity_name
 
 LATENCIES = (
@@ -164,7 +164,7 @@ class ServiceSampling:
 class _Answers:
     """One series: what it answers from when on."""
 
-    def __init__(self, series: ExternalSeries) -> None:
+    def __init__(self, series: ExternalMetricSeries) -> None:
         self._name = series.name
         self._left = deque((int(each.at), round(each.value * 1000)) for each in series.points)
 
