@@ -7,6 +7,7 @@ import pytest
 import kubescene
 from kubescene.api.feature_gates import MAX_UNAVAILABLE_STATEFUL_SET
 from kubescene.cluster.options import ClusterOptions
+from kubescene.controllers.builtin.late_pods import LatePodsController
 from kubescene.errors import ConfigurationError
 from kubescene.testing import make_node, make_pod
 from kubescene.types import JsonObject
@@ -289,8 +290,10 @@ def test_a_world_without_sets_hears_of_no_pod() -> None:
     cluster = new_cluster()
     cluster.create(make_pod("a"))
     cluster.settle()
-    slot = next(each for each in cluster.manager.slots if each.controller.name == "statefulset")
-    assert not slot.controller.reconciler.needs_pods  # type: ignore[attr-defined]
+    controllers = [each.controller for each in cluster.manager.slots]
+    [controller] = [each for each in controllers if each and each.name == "statefulset"]
+    assert isinstance(controller, LatePodsController)
+    assert not controller.is_following
 
 
 def storage_class() -> JsonObject:

@@ -11,7 +11,7 @@ from kubescene.testing.goldens.__main__ import main
 from kubescene.testing.goldens.workloads import WorkloadAspect, least_permuted, narrowed
 
 DATA = Path(__file__).parent / "data" / "workloads"
-CASES = {"gc": 22, "statefulset": 55, "stsmax": 18}
+CASES = {"daemonset": 53, "gc": 22, "statefulset": 55, "stsmax": 18}
 """How many cases each file has, so that none gets lost unnoticed."""
 
 
