@@ -9,7 +9,7 @@ from functools import partial
 from heapq import heappop, heappush
 from itertools import chain, islice
 
-from kubescene.api.kinds import NODE, POD
+from kubescene.api.kinds import NODE, POD, TEMPLATE_GENERATION
 from kubescene.api.options import LASTING, DeleteOptions
 from kubescene.api.records.changes import ADDED, DELETED, Change
 from kubescene.api.records.traits import COMES_OR_GOES, OWNED, RELABELED
@@ -58,7 +58,6 @@ from kubescene.controllers.reconcile import (
 )
 from kubescene.errors import ApiError, NotFoundError
 from kubescene.recording import NORMAL, WARNING, Notice, regarding
-from kubescene.registry.preparation import TEMPLATE_GENERATION
 from kubescene.types import JsonObject
 
 DAEMON_SET = GroupVersionKind("apps", "v1", "DaemonSet")
