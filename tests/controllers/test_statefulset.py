@@ -7,8 +7,7 @@ import pytest
 import kubescene
 from kubescene.api.feature_gates import MAX_UNAVAILABLE_STATEFUL_SET
 from kubescene.cluster.options import ClusterOptions
-from kubescene.controllers.builtin.workloads.statefulset import StatefulSetReconciler
-from kubescene.controllers.runtime import ReconcilerController
+from kubescene.controllers.builtin.late_pods import LatePodsController
 from kubescene.errors import ConfigurationError
 from kubescene.testing import make_node, make_pod
 from kubescene.types import JsonObject
@@ -291,10 +290,10 @@ def test_a_world_without_sets_hears_of_no_pod() -> None:
     cluster = new_cluster()
     cluster.create(make_pod("a"))
     cluster.settle()
-    slot = next(each for each in cluster.manager.slots if each.name == "statefulset")
-    assert isinstance(slot.controller, ReconcilerController)
-    assert isinstance(slot.controller.reconciler, StatefulSetReconciler)
-    assert not slot.controller.reconciler.needs_pods
+    controllers = [each.controller for each in cluster.manager.slots]
+    [controller] = [each for each in controllers if each and each.name == "statefulset"]
+    assert isinstance(controller, LatePodsController)
+    assert not controller.is_following
 
 
 def storage_class() -> JsonObject:

@@ -14,6 +14,7 @@ DATA = Path(__file__).parent / "data" / "workloads"
 CASES = {
     "cronjob": 26,
     "cronlive": 5,
+    "daemonset": 53,
     "deployment": 62,
     "gc": 22,
     "job": 60,

@@ -33,3 +33,7 @@ BOOKKEEPING = frozenset(
 )
 """Resources that tell how the cluster is doing rather than what it should do: their writes are no
 part of a run's story, and to those who follow everything, their changes mean no work."""
+
+TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
+"""An annotation of DaemonSets that the server counts: one at creation, one more with every change
+of the template. Clients cannot set it on an update."""

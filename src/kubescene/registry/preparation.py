@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection
 from typing import TypeAlias
 
 from kubescene.api.feature_gates import MAX_UNAVAILABLE_STATEFUL_SET
+from kubescene.api.kinds import TEMPLATE_GENERATION
 from kubescene.api.scheme import ResourceType
 from kubescene.clock import Clock, format_time
 from kubescene.registry.custom_resources import CustomResources
@@ -30,9 +31,6 @@ _NAMESPACE_FINALIZER = "kubernetes"
 JOB_NAME_LABELS = ("job-name", "batch.kubernetes.io/job-name")
 JOB_UID_LABELS = ("controller-uid", "batch.kubernetes.io/controller-uid")
 JOB_SELECTED = "batch.kubernetes.io/controller-uid"
-TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
-"""The server counts it: one at creation, one more with every change of the template. Clients cannot
-set it on an update."""
 
 
 class Preparation:

@@ -19,6 +19,7 @@ from kubescene.controllers.builtin.storage.ephemeral_volume import ephemeral_vol
 from kubescene.controllers.builtin.storage.persistent_volume_binder import persistent_volume_binder
 from kubescene.controllers.builtin.storage.resource_claim import resource_claim
 from kubescene.controllers.builtin.storage.storage_protection import storage_protection
+from kubescene.controllers.builtin.workloads.daemonset import daemonset
 from kubescene.controllers.builtin.workloads.deployment import deployment
 from kubescene.controllers.builtin.workloads.disruption import disruption
 from kubescene.controllers.builtin.workloads.jobs.cronjob import cronjob
@@ -42,6 +43,7 @@ def table(
         Registration("deployment", deployment),
         Registration("replicaset", replicaset),
         Registration("replicationcontroller", replicationcontroller),
+        Registration("daemonset", daemonset),
         Registration("statefulset", partial(statefulset, gates=gates)),
         Registration("job", job),
         Registration("cronjob", cronjob),

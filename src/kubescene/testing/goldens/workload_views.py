@@ -371,12 +371,14 @@ def pod_spec(spec: JsonObject) -> JsonObject:
     shown = {
         name: each
         for name, each in spec.items()
-        if each != _DEFAULT_POD.get(name, ...) and name not in ("priority", "serviceAccount")
+        if each != _DEFAULT_POD.get(name, ...)
+        and name not in ("hostNetwork", "priority", "serviceAccount")
     }
     for name in ("containers", "initContainers"):
         if name in spec:
             shown[name] = [container(each) for each in spec[name]]
     tolerations = [each for each in spec.get("tolerations", ()) if each not in _ADDED_TOLERATIONS]
+    tolerations.sort(key=sort_key)
     volumes = [each for each in spec.get("volumes", ()) if "projected" not in each]
     for name, left in (("tolerations", tolerations), ("volumes", volumes)):
         shown.pop(name, None)

@@ -105,3 +105,8 @@ def adopted(revision: JsonObject, owner: JsonObject) -> Patch:
 
 def removed(revisions: Sequence[JsonObject]) -> list[Delete]:
     return [Delete(ObjectRef.to(each)) for each in revisions]
+
+
+def labels_of(obj: JsonObject) -> JsonObject:
+    labels: JsonObject = obj["metadata"].get("labels") or {}
+    return labels

@@ -9,7 +9,9 @@ from collections.abc import Iterable, Mapping
 
 from kubescene.api.records.changes import DELETED, Change
 from kubescene.api.selectors import LabelSelector
-from kubescene.controllers.reconcile import ObjectKey
+from kubescene.client import ObjectRef
+from kubescene.controllers.reconcile import ObjectKey, Patch
+from kubescene.types import JsonObject
 
 
 class Orphans:
@@ -65,3 +67,10 @@ class Orphans:
             else:
                 self._adoptable[owner].pop(name, None)
         return matching
+
+
+def released(pod: JsonObject, uid: str) -> Patch:
+    """Give up a pod: drop the reference to its owner, keep the pod."""
+    references = pod["metadata"].get("ownerReferences") or ()
+    kept = [each for each in references if each["uid"] != uid]
+    return Patch(ObjectRef.to(pod), {"metadata": {"ownerReferences": kept or None}})

@@ -34,13 +34,14 @@ from kubescene.controllers.builtin.workloads.controller_revisions import (
     holds,
     in_order,
     is_stored,
+    labels_of,
     new_revision,
     next_number,
     removed,
     renumbered,
     template_of,
 )
-from kubescene.controllers.builtin.workloads.orphans import Orphans
+from kubescene.controllers.builtin.workloads.orphans import Orphans, released
 from kubescene.controllers.builtin.workloads.pod_tally import TERMINAL_PHASES, ready_since_of
 from kubescene.controllers.builtin.workloads.rollouts.limits import share
 from kubescene.controllers.builtin.workloads.stateful_claims import (
@@ -672,18 +673,6 @@ def numbered(name: str) -> tuple[str, int]:
         return "", -1
     ordinal = int(found[2])
     return found[1], ordinal if ordinal <= _GREATEST else -1
-
-
-def labels_of(obj: JsonObject) -> JsonObject:
-    labels: JsonObject = obj["metadata"].get("labels") or {}
-    return labels
-
-
-def released(pod: JsonObject, uid: str) -> Patch:
-    """Give up a pod: drop the owner reference, keep the pod."""
-    references = pod["metadata"].get("ownerReferences") or ()
-    kept = [each for each in references if each["uid"] != uid]
-    return Patch(ObjectRef.to(pod), {"metadata": {"ownerReferences": kept or None}})
 
 
 def failures(stateful_set: JsonObject, write: Write, error: ApiError) -> list[Notice]:
