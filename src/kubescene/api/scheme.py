@@ -13,7 +13,6 @@ within a group the preferred version first (v2, v1, v1beta1, v1alpha1).
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -41,14 +40,8 @@ class GroupVersionKind(NamedTuple):
 
     @classmethod
     def of(cls, api_version: str, kind: str) -> "GroupVersionKind":
-        return _gvk(api_version, kind)
-
-
-@lru_cache(maxsize=4096)
-def _gvk(api_version: str, kind: str) -> GroupVersionKind:
-    # Asked for with every object that is written; the texts are few.
-    group, _, version = api_version.rpartition("/")
-    return GroupVersionKind(group, version, kind)
+        group, _, version = api_version.rpartition("/")
+        return cls(group, version, kind)
 
 
 class GroupResource(NamedTuple):

@@ -12,7 +12,6 @@ scenario refuses, it refuses when the write comes.
 """
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import Protocol
 from urllib.parse import unquote
 
@@ -30,17 +29,12 @@ _GROUPS = ("authentication.k8s.io", "authorization.k8s.io")
 _EVERYTHING = ["*"]
 
 
-@lru_cache(maxsize=1024)
-def actor_named(name: str) -> Actor:
-    return Actor(name)
-
-
 def identify(path: str, raw_path: bytes) -> tuple[Actor, str]:
     """The actor, and the path without its prefix. ``raw_path`` is the path before unquoting."""
     if not path.startswith(PREFIX):
         return DEFAULT_ACTOR, path
     name, slash, rest = raw_path.decode("latin-1")[len(PREFIX) :].partition("/")
-    return (actor_named(unquote(name)), unquote(slash + rest)) if name else (DEFAULT_ACTOR, path)
+    return (Actor(unquote(name)), unquote(slash + rest)) if name else (DEFAULT_ACTOR, path)
 
 
 def impersonated(actor: Actor, headers: Sequence[tuple[bytes, bytes]]) -> Actor:
@@ -60,7 +54,7 @@ def impersonated(actor: Actor, headers: Sequence[tuple[bytes, bytes]]) -> Actor:
     user = asked[b"impersonate-user"].decode("latin-1")
     if not user:
         raise BadRequestError("Impersonate-User must name a user")
-    return actor_named(user)
+    return Actor(user)
 
 
 class Attributes(Struct, frozen=True):
@@ -106,7 +100,7 @@ def _allowed(obj: JsonObject, actor: Actor, authorizer: Authorizer) -> JsonObjec
     spec = obj.get("spec")
     spec = spec if isinstance(spec, dict) else {}
     user = spec.get("user")
-    asking = actor_named(user) if isinstance(user, str) and user else actor
+    asking = Actor(user) if isinstance(user, str) and user else actor
     if authorizer.allows(asking, *_question(spec)):
         return {"allowed": True, "reason": getattr(authorizer, "reason", "")}
     return {"allowed": False, "reason": ""}

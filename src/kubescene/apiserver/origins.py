@@ -96,12 +96,10 @@ def not_local(name: bytes, value: bytes) -> ForbiddenError:
     )
 
 
-@lru_cache(maxsize=256)
 def _authority(origin: bytes) -> str:
     return origin.decode("latin-1").partition("://")[2].lower()
 
 
-@lru_cache(maxsize=256)
 def host_of(authority: str) -> str:
     """The host of ``host:port``; empty if it is not written as one, whatever else it holds."""
     found = _AUTHORITY.fullmatch(authority)

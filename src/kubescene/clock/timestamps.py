@@ -28,7 +28,6 @@ def _calendar(second: int) -> str:
     return (_EPOCH + timedelta(seconds=second)).isoformat()[: len("1970-01-01T00:00:00")]
 
 
-@lru_cache(maxsize=64)
 def format_time(instant: int) -> str:
     """``metav1.Time``: whole seconds, UTC."""
     return _calendar(instant // SECOND) + "Z"

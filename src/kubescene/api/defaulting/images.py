@@ -6,7 +6,6 @@ that of container image references: ``[domain/]path[:tag][@digest]``.
 """
 
 import re
-from functools import lru_cache
 
 _DOMAIN_PART = r"(?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9])"
 _DOMAIN = rf"(?:{_DOMAIN_PART}(?:\.{_DOMAIN_PART})*|\[[a-fA-F0-9:]+\])(?::[0-9]+)?"
@@ -22,7 +21,6 @@ _DIGEST = re.compile(r"sha256:[a-f0-9]{64}|sha384:[a-f0-9]{96}|sha512:[a-f0-9]{1
 _LONGEST_PATH = 255
 
 
-@lru_cache(maxsize=4096)
 def pull_policy(image: str) -> str:
     """The ``imagePullPolicy`` of a container that names none."""
     return "Always" if _tag(image) == "latest" else "IfNotPresent"

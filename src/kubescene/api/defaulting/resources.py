@@ -4,7 +4,6 @@ The server keeps what it parsed, not what was written: ``1000m`` is stored as ``
 ``0.5`` as ``500m``. In resource lists, finer amounts are rounded up (away from zero) to milli.
 """
 
-from functools import lru_cache
 from typing import Any
 
 from kubescene.api.defaulting.sharing import within
@@ -14,7 +13,6 @@ from kubescene.types import JsonObject
 _MILLI_NANOS = 10**6
 
 
-@lru_cache(maxsize=16384)
 def _stored_text(value: str | int | float) -> Any:
     try:
         return str(_rounded(parse(value)))

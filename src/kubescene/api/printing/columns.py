@@ -6,7 +6,6 @@ custom resource definition.
 """
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import Any
 
 import orjson
@@ -33,7 +32,7 @@ from kubescene.api.printing.tables import (
     name_of,
     since,
 )
-from kubescene.api.scheme import GroupResource, ResourceType
+from kubescene.api.scheme import ResourceType
 from kubescene.types import JsonObject, JsonValue, Nanoseconds
 
 SCALE_COLUMNS = autoscaling.SCALE
@@ -141,7 +140,8 @@ def table_columns(resource_type: ResourceType) -> TableColumns:
     """The columns of a resource; for a custom one those of a definition that names none."""
     if resource_type.custom:
         return crd_columns(())
-    return _of_built_in(resource_type.named_resource)
+    resource = resource_type.named_resource
+    return _BUILT_IN.get(resource.group, {}).get(resource.resource, NAME_AND_CREATION)
 
 
 def crd_columns(additional: Sequence[JsonObject] | None) -> TableColumns:
@@ -161,11 +161,6 @@ def crd_columns(additional: Sequence[JsonObject] | None) -> TableColumns:
     return TableColumns(
         tuple(columns), lambda obj, now: [name_of(obj), *(cell(obj, now) for cell in cells)]
     )
-
-
-@lru_cache(maxsize=256)
-def _of_built_in(resource: GroupResource) -> TableColumns:
-    return _BUILT_IN.get(resource.group, {}).get(resource.resource, NAME_AND_CREATION)
 
 
 def _crd_column(definition: JsonObject) -> PrinterColumn:

@@ -7,7 +7,6 @@ such as ``[?(@.type=="Ready")]``; ``..`` and unions are not. What is absent yiel
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from functools import lru_cache
 from operator import eq, ge, gt, le, lt, ne
 from typing import TypeAlias
 
@@ -51,7 +50,6 @@ class JsonPath:
         return found
 
 
-@lru_cache(maxsize=1024)
 def compile_path(text: str) -> JsonPath:
     """Compile ``.spec.x`` or ``{.spec.x}``; raise `JsonPathError` if that is no path."""
     return JsonPath(text.strip().removeprefix("{").removesuffix("}").removeprefix("$"))

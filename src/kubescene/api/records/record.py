@@ -10,7 +10,6 @@ shares the large ones.
 """
 
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any, TypeAlias
 
 import msgspec
@@ -33,7 +32,6 @@ Payload: TypeAlias = parts.Payload
 
 _REVISION_FIELD = b'"resourceVersion":"'
 _FINALIZERS = b'"finalizers":['
-KINDS_KEPT = 512
 _NO_LABELS: dict[str, str] = {}
 
 
@@ -129,7 +127,6 @@ class Record(msgspec.Struct, frozen=True, gc=False):
         return self
 
 
-@lru_cache(KINDS_KEPT)
 def _kind(head: bytes) -> GroupVersionKind:
     opening = orjson.loads(head + b"}}")
     return GroupVersionKind.of(opening["apiVersion"], opening["kind"])

@@ -119,7 +119,6 @@ _RELAXED_ENV_COMPLAINT = (
 )
 
 
-@lru_cache(_MANY)
 def dns_subdomain(value: str) -> Complaints:
     """RFC 1123 subdomain: what most names must be."""
     if size(value) <= 253 and _is_dns_subdomain(value):
@@ -135,9 +134,10 @@ def long_name(value: str) -> Complaints:
     )
 
 
-@lru_cache(_MANY)
 def dns_label(value: str) -> Complaints:
     """RFC 1123 label: namespaces, containers, volumes."""
+    if size(value) <= 63 and _is_dns_label(value):
+        return ()
     complaints = []
     if size(value) > 63:
         complaints.append("must be no more than 63 characters")
@@ -204,8 +204,9 @@ def _prefix_complaints(prefix: str) -> list[str]:
     return complaints
 
 
-@lru_cache(_MANY)
 def label_value(value: str) -> Complaints:
+    if size(value) <= 63 and _is_label_value(value):
+        return ()
     complaints = []
     if size(value) > 63:
         complaints.append("must be no more than 63 bytes")

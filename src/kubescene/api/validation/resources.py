@@ -1,7 +1,6 @@
 """Resource names and amounts: requests, limits, overhead, capacity."""
 
 from collections.abc import Callable
-from functools import lru_cache
 from typing import TypeAlias
 
 from kubescene.api.quantity import Quantity, QuantityError, parse
@@ -71,7 +70,6 @@ def allows_overcommit(name: str) -> bool:
     return is_native(name) and not is_huge_page(name)
 
 
-@lru_cache(1024)
 def _resource_complaints(name: str) -> tuple[str, ...]:
     if complaints := label_key(name):
         return complaints
@@ -84,7 +82,6 @@ def is_quota_huge_page(name: str) -> bool:
     return name.startswith(("hugepages-", "requests.hugepages-"))
 
 
-@lru_cache(1024)
 def _container_resource_complaints(name: str) -> tuple[str, ...]:
     complaints = _resource_complaints(name)
     if "/" not in name:
@@ -121,7 +118,6 @@ def check_quantity(name: str, amount: Quantity, errors: ErrorList, path: Path) -
         errors.invalid(path, str(amount), "must be an integer")
 
 
-@lru_cache(4096)
 def _is_plain_amount(name: str, text: str | int) -> bool:
     """Nothing can be wrong with this amount of an ordinary container resource."""
     return name in _CONTAINER_RESOURCES and not parse(text) < ZERO

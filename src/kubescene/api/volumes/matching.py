@@ -134,6 +134,5 @@ def _claim_name(named: ReadOnlyObject) -> ClaimName:
     return ClaimName(named.get("namespace") or "", named.get("name") or "", named.get("uid") or "")
 
 
-@lru_cache(maxsize=4096)
 def _size(written: str | int | None) -> int:
     return 0 if written is None else parse(written).nanos

@@ -8,7 +8,6 @@ moves on. Times are nanoseconds since 1970; the first reference is the year 1, a
 
 from bisect import bisect_right
 from dataclasses import dataclass
-from functools import lru_cache
 from math import ceil, floor, ldexp
 from typing import Any
 
@@ -73,7 +72,6 @@ class _ExponentialBuckets(HistogramBuckets):
         return min(int(place), len(self.starts) - 1)
 
 
-@lru_cache(maxsize=64)
 def exponential_buckets(
     maximum: float, first: float, ratio: float, epsilon: float
 ) -> HistogramBuckets:

@@ -7,7 +7,6 @@ plugin or controller exists, and speaks up again where a scenario turns it off.
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any, TypeAlias
 
 from kubescene.errors import ScenarioError
@@ -287,7 +286,6 @@ def _at(obj: Any, path: str) -> list[Any]:
     return values
 
 
-@lru_cache
 def _steps(path: str) -> list[tuple[str, bool]]:
     """The members that a path names, and whether it goes through a list there."""
     return [(step.removesuffix("[]"), step.endswith("[]")) for step in path.split(".")]

@@ -1,7 +1,6 @@
 """What attempts write into objects: the pod's condition, its nomination, annotations."""
 
 from contextlib import suppress
-from functools import lru_cache
 
 from kubescene.api.kinds import POD
 from kubescene.api.options import NO_OPTIONS, WriteOptions
@@ -19,8 +18,6 @@ from kubescene.scheduler.queue.waiting_places import QueuedPod
 from kubescene.scheduler.state.pods import PodInfo
 from kubescene.scheduler.telling.annotations import annotated
 from kubescene.types import JsonObject, ReadOnlyObject
-
-STATUSES_KEPT = 256
 
 
 def failure_patch(pod: PodInfo, decision: Decision, now: str) -> JsonObject | None:
@@ -51,12 +48,7 @@ def scheduled_condition(pod: PodInfo) -> JsonObject:
     if key is None:
         return _scheduled(pod.object.get("status") or {})
     split = without_nomination(key)
-    return _scheduled_in(key if split is None else split[0])
-
-
-@lru_cache(STATUSES_KEPT)
-def _scheduled_in(status: bytes) -> JsonObject:
-    return _scheduled(read_status(status))
+    return _scheduled(read_status(key if split is None else split[0]))
 
 
 def _scheduled(status: JsonObject) -> JsonObject:

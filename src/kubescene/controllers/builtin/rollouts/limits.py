@@ -1,7 +1,5 @@
 """How many pods a Deployment may have at once, and how many it must not fall below."""
 
-from functools import lru_cache
-
 import msgspec
 
 from kubescene.types import JsonObject
@@ -37,7 +35,6 @@ def limits_of(deployment: JsonObject) -> Limits:
     return Limits(replicas, surge, min(unavailable, replicas))
 
 
-@lru_cache(maxsize=256)
 def resolve(
     max_surge: int | str | None, max_unavailable: int | str | None, replicas: int
 ) -> tuple[int, int]:
