@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import kubescene
-from caches import clear_caches, process_caches
+from caches import clear_caches, used_caches
 from kubescene.traffic.runs import run as simulate
 from kubescene.traffic.spec.loading import load_run
 from random_scenarios import random_scenario
@@ -45,7 +45,9 @@ def test_a_run_after_all_caches_were_cleared_gives_the_same_bytes(
 
 def test_every_cache_is_listed_and_cleared(tmp_path: Path) -> None:
     of_an_example(tmp_path)
-    used = [name for name, each in process_caches().items() if each.cache_info().currsize]
+    used = used_caches()
     assert "kubescene.api.builtin._scheme" in used
+    assert "kubescene.api.records.traits._FOUND" in used
+    assert "kubescene.registry.decoding._BODIES" in used
     clear_caches()
-    assert [name for name, each in process_caches().items() if each.cache_info().currsize] == []
+    assert used_caches() == []

@@ -6,13 +6,13 @@ its Event is counted up. Does the component say too much about this object? Afte
 thing every five minutes; what is left out is still counted.
 """
 
-from collections import OrderedDict
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Generic, TypeAlias, TypeVar
 
 import msgspec
 
+from kubescene.bounded import BoundedDict
 from kubescene.clock import SECOND
 from kubescene.recording.notices import Notice
 
@@ -76,8 +76,7 @@ class Recents(Generic[K, V]):
     """A memory of bounded size: it forgets what was not asked for longest."""
 
     def __init__(self, most: int = MAX_ENTRIES) -> None:
-        self._most = most
-        self._entries: OrderedDict[K, V] = OrderedDict()
+        self._entries: BoundedDict[K, V] = BoundedDict(most)
 
     def get(self, key: K) -> V | None:
         if key in self._entries:
@@ -87,8 +86,6 @@ class Recents(Generic[K, V]):
     def put(self, key: K, value: V) -> None:
         self._entries[key] = value
         self._entries.move_to_end(key)
-        if len(self._entries) > self._most:
-            self._entries.popitem(last=False)
 
 
 class Correlator:

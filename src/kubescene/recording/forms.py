@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from kubescene.api.records.templates import Blueprint
+from kubescene.bounded import BoundedDict
 from kubescene.types import JsonObject, ReadOnlyObject
 
 FORMS_KEPT = 256
@@ -57,7 +58,7 @@ class EventForms:
     __slots__ = ("_forms",)
 
     def __init__(self) -> None:
-        self._forms: dict[tuple[object, ...], EventForm] = {}
+        self._forms: BoundedDict[tuple[object, ...], EventForm] = BoundedDict(FORMS_KEPT)
 
     def of(self, event: JsonObject) -> EventForm | None:
         """The form that an Event has, or is the first to have; None if it is like no other."""
@@ -68,8 +69,6 @@ class EventForms:
         key = (event["apiVersion"], namespace, event["reason"], event["type"], *about)
         form = self._forms.get(key)
         if form is None:
-            if len(self._forms) >= FORMS_KEPT:
-                self._forms.clear()
             form = self._forms[key] = EventForm(event)
         return form
 

@@ -5,7 +5,6 @@ kind is converted to the version in which it is stored. Custom kinds go by their
 stay in the version of the request, because that is the one they are validated in.
 """
 
-from collections import OrderedDict
 from typing import Any
 
 import orjson
@@ -14,6 +13,7 @@ from kubescene.api import conversion
 from kubescene.api.defaulting import defaults
 from kubescene.api.schemas import definition_types, strict_decoding
 from kubescene.api.scheme import GroupVersionKind, ResourceType
+from kubescene.bounded import BoundedDict
 from kubescene.errors import BadRequestError
 from kubescene.registry.custom_resources import DEFINITIONS, CustomResources, check_size
 from kubescene.types import JsonObject, JsonValue
@@ -143,23 +143,17 @@ def encoding_of(parts: JsonObject) -> bytes:
         return b""
 
 
-class Remembered:
+class Remembered(BoundedDict[tuple[GroupVersionKind, bytes], JsonObject]):
     """The newest decoded parts by their encoding: shared, and read-only like everything."""
 
     LONGEST = 16 * 1024
 
     def __init__(self, kept: int = 512) -> None:
-        self._kept = kept
-        self._parts: OrderedDict[tuple[GroupVersionKind, bytes], JsonObject] = OrderedDict()
-
-    def get(self, key: tuple[GroupVersionKind, bytes]) -> JsonObject | None:
-        return self._parts.get(key)
+        super().__init__(kept)
 
     def put(self, key: tuple[GroupVersionKind, bytes], parts: JsonObject) -> None:
         if 0 < len(key[1]) <= self.LONGEST:
-            self._parts[key] = parts
-            if len(self._parts) > self._kept:
-                self._parts.popitem(last=False)
+            self[key] = parts
 
 
 _BODIES = Remembered()

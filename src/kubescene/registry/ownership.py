@@ -5,7 +5,6 @@ entries, and updates neither take fields from them nor get any (see design note 
 """
 
 import json
-from collections import OrderedDict
 from collections.abc import Callable
 
 import orjson
@@ -23,6 +22,7 @@ from kubescene.api.patching.apply import Applied, ApplyConflictError
 from kubescene.api.schemas import strict_decoding
 from kubescene.api.schemas.structural import Structural
 from kubescene.api.scheme import GroupVersionKind, ResourceType, Scheme
+from kubescene.bounded import BoundedDict
 from kubescene.clock import format_time
 from kubescene.errors import ApiError, BadRequestError, Cause, InvalidError
 from kubescene.registry.clocks import Clocks
@@ -123,8 +123,8 @@ class Ownership:
         self._custom = custom
         self._clocks = clocks
         self._custom_shapes: dict[GroupVersionKind, tuple[Structural, FieldShape]] = {}
-        self._specs: OrderedDict[tuple[GroupVersionKind, int], tuple[JsonObject, FieldSet]] = (
-            OrderedDict()
+        self._specs: BoundedDict[tuple[GroupVersionKind, int], tuple[JsonObject, FieldSet]] = (
+            BoundedDict(SPECS_KEPT)
         )
 
     # -- updates -----------------------------------------------------------------------------
@@ -161,8 +161,6 @@ class Ownership:
         fields = compare(blank, versions.encoded(seen), shape).written
         if spec and "f:spec" in fields:
             self._specs[key] = (spec, {"f:spec": fields["f:spec"]})
-            if len(self._specs) > SPECS_KEPT:
-                self._specs.popitem(last=False)
         return fields
 
     def updated(

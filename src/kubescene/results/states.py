@@ -5,7 +5,7 @@ Objects of one template say the same: what they ask for or offer is worked out o
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 import orjson
@@ -13,6 +13,7 @@ import orjson
 from kubescene.api.records import Record
 from kubescene.api.records.owner_references import controller_name, owner_references
 from kubescene.api.resource_requests import node_allocatable, pod_requests
+from kubescene.bounded import BoundedDict
 from kubescene.timeline.object_facts import ObjectPatched, ObjectState, ObjectStored
 
 Amounts: TypeAlias = Mapping[str, int]
@@ -31,8 +32,6 @@ LABELS, OWNERS = b'"labels":', b'"ownerReferences":'
 BOUND = re.compile(rb'\{"spec":\{"nodeName":"([^"\\]*)"\}\}')
 KEPT = 1024
 """So many answers of each kind are remembered; pods of one template share one."""
-
-T = TypeVar("T")
 
 
 class PodAsk(msgspec.Struct, frozen=True, gc=False):
@@ -156,7 +155,7 @@ class RequestsBySpec:
     """Requests by what the spec says; answers are shared and therefore read-only."""
 
     def __init__(self) -> None:
-        self._known: dict[bytes, dict[str, int]] = {}
+        self._known: BoundedDict[bytes, dict[str, int]] = BoundedDict(KEPT)
 
     def asked(
         self,
@@ -174,8 +173,6 @@ class RequestsBySpec:
         )
         known = self._known.get(text)
         if known is None:
-            if len(self._known) >= KEPT:
-                self._known.clear()
             requests = pod_requests({"spec": orjson.loads(text)})
             known = self._known[text] = known_resources(requests)
         return known
@@ -195,12 +192,12 @@ class States:
 
     def __init__(self) -> None:
         self._requests = RequestsBySpec()
-        self._offered: dict[bytes, Amounts] = {}
-        self._specs: dict[bytes, _PodSpecRead] = {}
-        self._pods: dict[bytes, PodState] = {}
-        self._asks: dict[bytes, PodAsk] = {}
-        self._labels: dict[bytes, Labels] = {}
-        self._owners: dict[bytes, str] = {}
+        self._offered: BoundedDict[bytes, Amounts] = BoundedDict(KEPT)
+        self._specs: BoundedDict[bytes, _PodSpecRead] = BoundedDict(KEPT)
+        self._pods: BoundedDict[bytes, PodState] = BoundedDict(KEPT)
+        self._asks: BoundedDict[bytes, PodAsk] = BoundedDict(KEPT)
+        self._labels: BoundedDict[bytes, Labels] = BoundedDict(KEPT)
+        self._owners: BoundedDict[bytes, str] = BoundedDict(KEPT)
 
     def pod(self, fact: ObjectStored) -> PodState:
         """The pod that a fact, or its line, is about."""
@@ -234,7 +231,7 @@ class States:
         known = self._pods.get(rest)
         if known is None:
             known = self.decoded_pod(text)
-            _keep(self._pods, rest, msgspec.structs.replace(known, owner="", labels=NO_LABELS))
+            self._pods[rest] = msgspec.structs.replace(known, owner="", labels=NO_LABELS)
             return known
         if text.find(LABELS, 0, cut) < 0 and text.find(OWNERS, 0, cut) < 0:
             return known
@@ -264,16 +261,15 @@ class States:
             owner = controller_name(references)
         ask = self._asks.get(text)
         if ask is None:
-            ask = self._ask(_POD_SPEC.decode(taken_apart(pod.unversioned_data).spec))
-            _keep(self._asks, text, ask)
+            spec = _POD_SPEC.decode(taken_apart(pod.unversioned_data).spec)
+            ask = self._asks[text] = self._ask(spec)
         return PodState(pod.node, pod.phase, ask, owner, pod.labels)
 
     def _spec(self, text: bytes) -> _PodSpecRead:
         known = self._specs.get(text)
         if known is None:
             spec = _POD_SPEC.decode(text)
-            known = _PodSpecRead(spec.node_name, self._ask(spec))
-            _keep(self._specs, text, known)
+            known = self._specs[text] = _PodSpecRead(spec.node_name, self._ask(spec))
         return known
 
     def _ask(self, spec: _PodSpec) -> PodAsk:
@@ -290,8 +286,7 @@ class States:
         known = self._offered.get(text)
         if known is None:
             status = {"status": {"allocatable": orjson.loads(text)}}
-            known = known_resources(node_allocatable(status))
-            _keep(self._offered, text, known)
+            known = self._offered[text] = known_resources(node_allocatable(status))
         return known
 
     def _labelled(self, metadata: MetadataText) -> Labels:
@@ -301,8 +296,7 @@ class States:
         text = bytes(labels)
         known = self._labels.get(text)
         if known is None:
-            known = _LABELS.decode(text) or NO_LABELS
-            _keep(self._labels, text, known)
+            known = self._labels[text] = _LABELS.decode(text) or NO_LABELS
         return known
 
     def _owned(self, metadata: MetadataText) -> str:
@@ -313,8 +307,7 @@ class States:
         text = bytes(owners)
         known = self._owners.get(text)
         if known is None:
-            known = _controller(_OWNERS.decode(text) or ())
-            _keep(self._owners, text, known)
+            known = self._owners[text] = _controller(_OWNERS.decode(text) or ())
         return known
 
 
@@ -365,12 +358,6 @@ def bound_to(body: bytes, pod: bytes | msgspec.Raw) -> str:
     if (bound := BOUND.fullmatch(body)) is not None:
         return bound[1].decode()
     return _PLACE.decode(_OBJECT.decode(pod).spec).node
-
-
-def _keep(known: dict[bytes, T], text: bytes, value: T) -> None:
-    if len(known) >= KEPT:
-        known.clear()
-    known[text] = value
 
 
 def _controller(references: tuple[_OwnerText, ...]) -> str:

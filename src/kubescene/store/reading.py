@@ -5,7 +5,7 @@ decoded is remembered.
 """
 
 from bisect import bisect_left
-from collections import OrderedDict, defaultdict
+from collections import defaultdict
 from typing import TypeAlias, cast
 
 import orjson
@@ -17,6 +17,7 @@ from kubescene.api.records.part_decoding import PartDecoder
 from kubescene.api.records.parts import Composite, PodSections, Sections
 from kubescene.api.records.traits import PODS
 from kubescene.api.scheme import GroupResource
+from kubescene.bounded import BoundedDict
 from kubescene.store.history import DEFAULT_WINDOW, History
 from kubescene.store.indexes import Indexes, KeyFunction
 from kubescene.types import JsonObject
@@ -41,7 +42,7 @@ class StoredObjects:
         self._membership: defaultdict[GroupResource, int] = defaultdict(int)
         self._deferred: dict[GroupResource, Rebuilt] = {}
         self._decoder = PartDecoder()
-        self._decoded: OrderedDict[int, JsonObject] = OrderedDict()
+        self._decoded: BoundedDict[int, JsonObject] = BoundedDict(DECODED_OBJECTS_KEPT)
 
     # -- revisions -------------------------------------------------------------------------
 
@@ -146,7 +147,7 @@ class StoredObjects:
         cached = self._decoded.get(record.revision)
         if cached is None:
             cached = self._decode(record)
-            self._remember(record.revision, cached)
+            self._decoded[record.revision] = cached
         else:
             self._decoded.move_to_end(record.revision)
         return cached
@@ -160,11 +161,6 @@ class StoredObjects:
         if isinstance(payload, Composite):
             return cast("JsonObject", orjson.loads(payload.outline))
         return record.decode()
-
-    def _remember(self, revision: int, obj: JsonObject) -> None:
-        self._decoded[revision] = obj
-        if len(self._decoded) > DECODED_OBJECTS_KEPT:
-            self._decoded.popitem(last=False)
 
     # -- what was deferred until somebody reads --------------------------------------------
 

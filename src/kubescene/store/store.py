@@ -183,7 +183,7 @@ class Store(StoredObjects):
             self._membership[resource] += 1
         self._revision = record.revision
         if decoded is not None:
-            self._remember(record.revision, decoded)
+            self._decoded[record.revision] = decoded
         if resource in self.indexes.kept:
             self.indexes.update(change)
         self.history.append(change)
@@ -294,7 +294,7 @@ class Store(StoredObjects):
             self._membership[resource] += 1
         self._revision = record.revision
         if decoded is not None:
-            self._remember(record.revision, decoded)
+            self._decoded[record.revision] = decoded
         if resource in self.indexes.kept:
             self.indexes.update(change)
         self.history.append(change)

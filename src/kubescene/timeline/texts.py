@@ -10,6 +10,7 @@ from typing import Any
 
 import orjson
 
+from kubescene.bounded import BoundedDict
 from kubescene.instruments.score_columns import PackedScores, SharedScores, columns_encoded
 
 MOST_FORMS = 256
@@ -44,15 +45,13 @@ class ScoreTexts:
     """The scores of an attempt as a line of the side file has them, by plugin."""
 
     def __init__(self) -> None:
-        self._forms: dict[int, tuple[SharedScores, TextForm]] = {}
+        self._forms: BoundedDict[int, tuple[SharedScores, TextForm]] = BoundedDict(MOST_FORMS)
         """By identity, with what keeps it."""
 
     def of(self, scores: PackedScores) -> bytes:
         shared = scores.shared
         known = self._forms.get(id(shared))
         if known is None:
-            if len(self._forms) >= MOST_FORMS:
-                self._forms.clear()
             known = self._forms[id(shared)] = (shared, form_of(shared))
         return known[1].filled(list(map(_line_text, scores.own)))
 

@@ -7,6 +7,7 @@ is the object that decoding the whole text gives, apart from who else holds it: 
 import orjson
 
 from kubescene.api.records.parts import LONGEST_SHARED, PodSections, Sections
+from kubescene.bounded import BoundedDict
 from kubescene.types import JsonObject, JsonValue
 
 DECODED_PARTS_KEPT = 1024
@@ -18,7 +19,7 @@ class PartDecoder:
 
     def __init__(self) -> None:
         self._heads: dict[bytes, JsonObject] = {}
-        self._known: dict[bytes, JsonObject] = {}
+        self._known: BoundedDict[bytes, JsonObject] = BoundedDict(DECODED_PARTS_KEPT)
 
     def decode(self, sections: Sections, *, node_apart: bool) -> JsonObject:
         """The object; with ``node_apart`` its spec is in two parts, the second from the node on."""
@@ -62,10 +63,5 @@ class PartDecoder:
         if member is None:
             member = orjson.loads(b"{" + part[1:] + closing)
             if len(part) <= LONGEST_SHARED:
-                self._remember(part, member)
+                self._known[part] = member
         return member
-
-    def _remember(self, part: bytes, member: JsonObject) -> None:
-        if len(self._known) >= DECODED_PARTS_KEPT:
-            self._known.clear()
-        self._known[part] = member

@@ -10,6 +10,7 @@ from kubescene.api.records.changes import ADDED, MODIFIED, Change
 from kubescene.api.records.parts import LONGEST_SHARED, PARTS_SHARED, PodSections, Sections
 from kubescene.api.records.record import same_metadata
 from kubescene.api.scheme import GroupResource
+from kubescene.bounded import BoundedDict
 
 EVERYTHING = -1
 COMES = 1
@@ -87,11 +88,9 @@ def _find(spec: bytes, status: bytes) -> int:
     """What the parts of a pod mention, found once as long as they are shared."""
     traits = _found(spec, status)
     if len(spec) <= LONGEST_SHARED and len(status) <= LONGEST_SHARED:
-        if len(_FOUND) >= PARTS_SHARED:
-            _FOUND.clear()
         _FOUND[spec, status] = traits
     return traits
 
 
-_FOUND: dict[tuple[bytes, bytes], int] = {}
+_FOUND: BoundedDict[tuple[bytes, bytes], int] = BoundedDict(PARTS_SHARED)
 """What was found in the parts of pods, for all worlds: a function of their texts."""

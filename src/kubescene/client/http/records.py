@@ -4,7 +4,6 @@ Items of a list name neither apiVersion nor kind when a real API server sends th
 does.
 """
 
-from collections import OrderedDict
 from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
@@ -14,6 +13,7 @@ from kubescene.api import records
 from kubescene.api.records import Record
 from kubescene.api.scheme import GroupResource, GroupVersionKind
 from kubescene.api.text.encoding import encode
+from kubescene.bounded import BoundedDict
 from kubescene.client.http.wire import MalformedResponseError
 from kubescene.types import JsonObject
 
@@ -204,8 +204,7 @@ class DecodedObjects:
     """Decodes records and remembers the newest: handlers of one change share its object."""
 
     def __init__(self, kept: int = DECODED_OBJECTS_KEPT) -> None:
-        self._kept = kept
-        self._objects: OrderedDict[tuple[Any, ...], JsonObject] = OrderedDict()
+        self._objects: BoundedDict[tuple[Any, ...], JsonObject] = BoundedDict(kept)
 
     def decoded(self, record: Record) -> JsonObject:
         """The decoded object, shared and therefore read-only."""
@@ -213,6 +212,4 @@ class DecodedObjects:
         found = self._objects.get(key)
         if found is None:
             found = self._objects[key] = record.decode()
-            if len(self._objects) > self._kept:
-                self._objects.popitem(last=False)
         return found

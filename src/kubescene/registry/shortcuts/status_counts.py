@@ -9,7 +9,6 @@ its counts alone: that they are of the right types, and what validation says of 
 Whatever is not plainly of that kind goes the long way.
 """
 
-from collections import OrderedDict
 from collections.abc import Mapping
 
 from msgspec import Struct
@@ -21,6 +20,7 @@ from kubescene.api.records.parts import Sections, ends_with_status, restated
 from kubescene.api.schemas.strict_decoding import largest_integers
 from kubescene.api.scheme import ResourceType
 from kubescene.api.validation import OwnStatusRule, is_sound_status, own_status_rule
+from kubescene.bounded import BoundedDict
 from kubescene.registry.admission.chain import AdmissionChain
 from kubescene.registry.writes import WriteRequest
 from kubescene.store import Store
@@ -47,7 +47,7 @@ class StatusCounts:
     def __init__(self, store: Store, admission: AdmissionChain) -> None:
         self._store = store
         self._admission = admission
-        self._written: OrderedDict[bytes, Written] = OrderedDict()
+        self._written: BoundedDict[bytes, Written] = BoundedDict(WRITTEN_KEPT)
 
     def find(self, request: WriteRequest, current: Record | None) -> Parts | None:
         """The object with the counts that a patch says."""
@@ -90,8 +90,6 @@ class StatusCounts:
         if rule is not None:
             counts = largest_integers(resource_type.gvk, "status")
             self._written[payload.metadata] = Written(resource_type, rule, counts)
-            if len(self._written) > WRITTEN_KEPT:
-                self._written.popitem(last=False)
 
 
 def counted(before: JsonObject, patch: JsonObject, counts: Mapping[str, int]) -> JsonObject | None:

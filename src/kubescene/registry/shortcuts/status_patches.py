@@ -13,7 +13,6 @@ Metadata stay as they are, so there is nothing in them to validate.
 """
 
 import re
-from collections import OrderedDict
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -32,6 +31,7 @@ from kubescene.api.records.parts import (
 )
 from kubescene.api.records.templates import NOMINATION, Blueprint, NominatingBlueprint
 from kubescene.api.validation.names import dns_subdomain
+from kubescene.bounded import BoundedDict
 from kubescene.registry.admission.chain import AdmissionChain
 from kubescene.registry.writes import WriteRequest
 
@@ -65,7 +65,7 @@ class StatusPatches:
 
     def __init__(self, admission: AdmissionChain) -> None:
         self._admission = admission
-        self._patched: OrderedDict[Key, Patched] = OrderedDict()
+        self._patched: BoundedDict[Key, Patched] = BoundedDict(PATCHES_KEPT)
 
     def find(self, request: WriteRequest, current: Record | None) -> Parts | None:
         """What the same patch made of another object like this one."""
@@ -115,8 +115,6 @@ class StatusPatches:
             return
         patched = Patched(old.members, members, after.phase)
         self._patched[_key(request, blueprint, old)] = patched
-        if len(self._patched) > PATCHES_KEPT:
-            self._patched.popitem(last=False)
 
 
 def _key(request: WriteRequest, blueprint: Blueprint, payload: Sections) -> Key:

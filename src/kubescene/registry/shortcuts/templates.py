@@ -15,7 +15,6 @@ Of pods even the text is made once, with places for what is each one's: name, ui
 metadata, the names of claims among the volumes in the spec.
 """
 
-from collections import OrderedDict
 from collections.abc import Sequence
 
 import orjson
@@ -29,6 +28,7 @@ from kubescene.api.records.parts import Sections, pod_members
 from kubescene.api.records.templates import HOSTNAME, Blueprint, ClaimingBlueprint
 from kubescene.api.scheme import ResourceType
 from kubescene.api.validation.names import dns_subdomain, path_segment
+from kubescene.bounded import BoundedDict
 from kubescene.clock import Identities, format_time
 from kubescene.registry.admission.chain import AdmissionChain
 from kubescene.registry.clocks import Clocks
@@ -91,7 +91,7 @@ class Templates:
         self._admission = admission
         self._identities = identities
         self._clocks = clocks
-        self._templates: OrderedDict[Blueprint, Template] = OrderedDict()
+        self._templates: BoundedDict[Blueprint, Template] = BoundedDict(TEMPLATES_KEPT)
 
     def of(self, request: WriteRequest) -> Template | None:
         """The template that a create has, if it is known and serves it."""
@@ -130,8 +130,6 @@ class Templates:
             return
         encoded = pod_template(after, obj, request.body, blueprint)
         self._templates[blueprint] = Template(request, seen, obj, encoded)
-        if len(self._templates) > TEMPLATES_KEPT:
-            self._templates.popitem(last=False)
 
     def _seen(self, resource_type: ResourceType) -> int:
         """A number that is another one after each change of what admission looks at."""

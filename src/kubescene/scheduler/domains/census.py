@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from typing import Any, TypeAlias
 
+from kubescene.bounded import BoundedDict
 from kubescene.scheduler.domains.affinity_terms import CarriedTerm, pod_affinity
 from kubescene.scheduler.domains.groups import (
     Filed,
@@ -57,7 +58,7 @@ class PodCensus:
         self._label_groups: dict[_LabelKey, LabelGroup] = {}
         self._labelled: Filed[LabelGroup] = Filed()
         self._empty = 0
-        self._known: dict[PodSignature, LabelGroup] = {}
+        self._known: BoundedDict[PodSignature, LabelGroup] = BoundedDict(CLASSES_KEPT)
         """Groups of pods that carry no terms and are not being deleted."""
         self._term_groups: dict[CarriedTerm, TermGroup] = {}
         self._terms: Filed[TermGroup] = Filed()
@@ -171,8 +172,6 @@ class PodCensus:
         for carried in terms:
             self._change(self._term_group(carried), node, sign)
         if sign > 0 and not terms and not pod.terminating:
-            if len(self._known) >= CLASSES_KEPT:
-                self._known.clear()
             self._known[pod.signature] = group
 
     def _change(self, group: PodGroup, node: NodeInfo, sign: int) -> None:

@@ -7,12 +7,12 @@ others are copied: a byte each, since they lie in 0..100, until somebody reads t
 """
 
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 from typing import Any, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kubescene.bounded import BoundedDict
 from kubescene.instruments.score_columns import PackedScores, ScoreColumn, SharedScores
 from kubescene.scheduler.cycle.scoring import (
     RawAndFinal,
@@ -23,7 +23,7 @@ from kubescene.scheduler.cycle.scoring import (
 )
 from kubescene.scheduler.fast.kept_rows import KeptRows
 from kubescene.scheduler.framework.cycle_state import CycleState
-from kubescene.scheduler.framework.interfaces import Rows, Scores
+from kubescene.scheduler.framework.interfaces import Rows
 from kubescene.scheduler.framework.runtime import ScoreExtension
 from kubescene.scheduler.state.pods import PodInfo
 from kubescene.scheduler.state.row_policy import POLICY
@@ -35,8 +35,8 @@ class KeptScoring:
 
     def __init__(self, chain: ScoreChain) -> None:
         self._chain = chain
-        self._unrated: dict[tuple[str, int], RawAndFinal] = {}
-        self._even: dict[tuple[str, int], bool] = {}
+        self._unrated: BoundedDict[tuple[str, int], RawAndFinal] = BoundedDict(POLICY.unrated_kept)
+        self._even: BoundedDict[tuple[str, int], bool] = BoundedDict(POLICY.even_kept)
         self._common: CommonColumns | None = None
         """What the last explanations had in common."""
 
@@ -106,8 +106,6 @@ class KeptScoring:
         """Whether a plugin makes the same of so many nodes without a score."""
         found = self._even.get((extension.name, count))
         if found is None:
-            if len(self._even) >= POLICY.even_kept:
-                self._even.clear()
             _, final = self._of_unrated(extension, state, pod, count)
             found = self._even[extension.name, count] = bool((final == final[0]).all())
         return found
@@ -118,19 +116,11 @@ class KeptScoring:
         """What nodes get of a plugin that gives none of them a score."""
         found = self._unrated.get((extension.name, count))
         if found is None:
-            if len(self._unrated) >= POLICY.unrated_kept:
-                self._unrated.clear()
             _, final = final_scores(extension, state, pod, np.zeros(count, dtype=np.int64))
-            found = self._unrated[extension.name, count] = (_nothing(count), final)
+            # Explanations keep it, nobody changes it.
+            nothing: Any = np.zeros(count, dtype=np.int32)
+            found = self._unrated[extension.name, count] = (nothing, final)
         return found
-
-
-@lru_cache(POLICY.unrated_kept)
-def _nothing(count: int) -> Scores:
-    """No score for anybody. Shared: explanations keep it, nobody changes it."""
-    nothing: Any = np.zeros(count, dtype=np.int32)
-    scores: Scores = nothing
-    return scores
 
 
 class Told(NamedTuple):

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from kubescene.bounded import BoundedDict
 from kubescene.scheduler.cycle.verdicts import judge_rows
 from kubescene.scheduler.framework.cycle_state import CycleState
 from kubescene.scheduler.framework.interfaces import Codes
@@ -59,7 +60,9 @@ class SharedVerdicts:
 
     def __init__(self, framework: Framework) -> None:
         self._framework = framework
-        self._kept: dict[tuple[Extensions, Raters, bytes], SpecVerdicts] = {}
+        self._kept: BoundedDict[tuple[Extensions, Raters, bytes], SpecVerdicts] = BoundedDict(
+            POLICY.specs_kept
+        )
 
     def of(self, extensions: Extensions, pod: PodInfo, raters: Raters = ()) -> SpecVerdicts | None:
         """Those for pods like this one; None if a plugin does not sign it."""
@@ -74,7 +77,5 @@ class SharedVerdicts:
         key = (extensions, raters, encoded(parts))
         found = self._kept.get(key)
         if found is None:
-            if len(self._kept) >= POLICY.specs_kept:
-                del self._kept[next(iter(self._kept))]
             found = self._kept[key] = SpecVerdicts(extensions, raters)
         return found

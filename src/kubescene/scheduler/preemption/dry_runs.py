@@ -12,6 +12,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
+from kubescene.bounded import BoundedDict
 from kubescene.instruments.attempts import TriedNode
 from kubescene.scheduler.framework.interfaces import Rows, TryOut
 from kubescene.scheduler.framework.status import Code, Status
@@ -247,15 +248,13 @@ class LowerPods:
         self._nodes = nodes
         self._reader: DeltaReader | None = None
         self._layout = -1
-        self._below: dict[int, Amounts] = {}
+        self._below: BoundedDict[int, Amounts] = BoundedDict(PRIORITIES_KEPT)
 
     def below(self, priority: int) -> Amounts:
         """What all pods below a priority ask for. Valid until the next pod comes or goes."""
         self._follow()
         found = self._below.get(priority)
         if found is None:
-            if len(self._below) >= PRIORITIES_KEPT:
-                self._below.clear()
             found = self._below[priority] = self._count(priority)
         return found
 

@@ -23,6 +23,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from kubescene.api.records.changes import Change
+from kubescene.bounded import BoundedDict
 from kubescene.clock import MINUTE, SECOND, Clock
 from kubescene.scheduler.framework.feature_gates import DEFAULT_GATES, FeatureGates
 from kubescene.scheduler.framework.interfaces import ClusterEvent, Hint
@@ -91,7 +92,9 @@ class SchedulingQueue:
         self._in_flight = InFlight()
         self._pods: dict[str, QueuedPod] = {}
         self._wanted: dict[ClusterEvent, bool] = {}
-        self._asking: dict[tuple[Rejection, ClusterEvent], list[Interest]] = {}
+        self._asking: BoundedDict[tuple[Rejection, ClusterEvent], list[Interest]] = BoundedDict(
+            ASKING_KEPT
+        )
         self.cycle = 0
 
     # -- asking ----------------------------------------------------------------------------
@@ -363,8 +366,6 @@ class SchedulingQueue:
         """Those who turned pods away and want to hear of an event."""
         found = self._asking.get((rejection, event))
         if found is None:
-            if len(self._asking) >= ASKING_KEPT:
-                self._asking.clear()
             plugins = rejection.unschedulable_plugins | rejection.pending_plugins
             interested = self._hints[rejection.scheduler_name].interested(event)
             found = [each for each in interested if each.plugin in plugins]

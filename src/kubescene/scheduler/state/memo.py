@@ -7,6 +7,8 @@ on a plugin's arguments or on the nodes to whoever makes it (`Memo`).
 from collections.abc import Callable
 from typing import Any, Generic, Self, TypeVar
 
+from kubescene.bounded import BoundedDict
+
 CLASSES_KEPT = 4096
 
 T = TypeVar("T")
@@ -58,19 +60,16 @@ class Memo(Generic[K, T]):
         self._verdicts[pod.pod_class]               # in Filter
     """
 
-    __slots__ = ("_kept", "_known", "_make")
+    __slots__ = ("_known", "_make")
 
     def __init__(self, make: Callable[[K], T], kept: int = CLASSES_KEPT) -> None:
         self._make = make
-        self._kept = kept
-        self._known: dict[K, T] = {}
+        self._known: BoundedDict[K, T] = BoundedDict(kept)
 
     def __getitem__(self, key: K) -> T:
         try:
             return self._known[key]
         except KeyError:
-            if len(self._known) >= self._kept:
-                del self._known[next(iter(self._known))]
             found = self._known[key] = self._make(key)
             return found
 

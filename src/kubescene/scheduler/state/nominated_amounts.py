@@ -12,6 +12,7 @@ import numpy as np
 
 from kubescene.api.records import Record
 from kubescene.api.resource_requests import PODS
+from kubescene.bounded import BoundedDict
 from kubescene.scheduler.state.deltas import DeltaReader
 from kubescene.scheduler.state.nodes import NodeTable
 from kubescene.scheduler.state.pods import PodInfo
@@ -58,7 +59,7 @@ class NominatedByPriority:
 
     def __init__(self, nodes: NodeTable) -> None:
         self.nodes = nodes
-        self._by_priority: dict[int, NominatedAmounts] = {}
+        self._by_priority: BoundedDict[int, NominatedAmounts] = BoundedDict(CROWDS_KEPT)
         self._layout = nodes.layout
         self._version = 0
 
@@ -67,8 +68,6 @@ class NominatedByPriority:
         self._check_layout()
         found = self._by_priority.get(pod.priority)
         if found is None:
-            if len(self._by_priority) >= CROWDS_KEPT:
-                self._by_priority.clear()
             found = self._by_priority[pod.priority] = self._gather(pod.priority, nominated())
         return found
 

@@ -8,7 +8,6 @@ spec (`kubescene.api.records.keys`): it is read once (`PodSpec`).
 Pods stay small: the decoded object is not kept, `PodInfo.object` decodes it anew.
 """
 
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
@@ -26,6 +25,7 @@ from kubescene.api.records.keys import (
     without_nomination,
 )
 from kubescene.api.resource_requests import Amounts, nonzero_requests, pod_requests
+from kubescene.bounded import BoundedDict
 from kubescene.scheduler.state.memo import CLASSES_KEPT
 from kubescene.scheduler.state.pod_kinds import (
     PodClass,
@@ -65,12 +65,11 @@ class PodClasses:
 
     def __init__(self, kept: int = CLASSES_KEPT, *, rereads: bool = False) -> None:
         self._rereads = rereads
-        self._kept = kept
-        self._classes: OrderedDict[bytes, PodClass] = OrderedDict()
-        self._signatures: OrderedDict[tuple[Any, ...], PodSignature] = OrderedDict()
-        self._specs: dict[bytes, PodSpec] = {}
-        self._statuses: dict[bytes, PodStatus] = {}
-        self._models: dict[bytes, PodInfo] = {}
+        self._classes: BoundedDict[bytes, PodClass] = BoundedDict(kept)
+        self._signatures: BoundedDict[tuple[Any, ...], PodSignature] = BoundedDict(kept)
+        self._specs: BoundedDict[bytes, PodSpec] = BoundedDict(SPECS_KEPT)
+        self._statuses: BoundedDict[bytes, PodStatus] = BoundedDict(SPECS_KEPT)
+        self._models: BoundedDict[bytes, PodInfo] = BoundedDict(SPECS_KEPT)
         """The newest pod that was read with a spec, by the encoding of that."""
 
     def of(self, spec: ReadOnlyObject) -> PodClass:
@@ -78,8 +77,6 @@ class PodClasses:
         found = self._classes.get(key)
         if found is None:
             found = self._classes[key] = PodClass(orjson.loads(key))
-            if len(self._classes) > self._kept:
-                self._classes.popitem(last=False)
         else:
             self._classes.move_to_end(key)
         return found
@@ -91,8 +88,6 @@ class PodClasses:
             return PodSpec(spec, self.of(spec))
         found = self._spec_of(key)
         if found is None:
-            if len(self._specs) >= SPECS_KEPT:
-                self._specs.clear()
             found = self._specs[key] = PodSpec(spec, self.of(spec))
             if found.unnamed is not None and (unnamed := without_claim_names(key)) is not None:
                 self._specs[unnamed.key] = found.unnamed
@@ -138,8 +133,6 @@ class PodClasses:
 
     def _read(self, key: bytes) -> PodStatus:
         """What a status says that nominates nobody."""
-        if len(self._statuses) >= SPECS_KEPT:
-            self._statuses.clear()
         status = self._statuses[key] = PodStatus(read_status(key))
         return status
 
@@ -159,8 +152,6 @@ class PodClasses:
         """Remember a pod as it was read, if others may be like it."""
         keys = pod_keys(pod.record)
         if keys is not None and not pod.spec.is_own and not self._rereads:
-            if len(self._models) >= SPECS_KEPT:
-                self._models.clear()
             self._models[keys[0]] = pod
 
     def signature(self, record: Record, spec: PodSpec) -> PodSignature:
@@ -176,8 +167,6 @@ class PodClasses:
         if found is None:
             kind = None if spec.unnamed is None else self.signature(record, spec.unnamed)
             found = self._signatures[key] = PodSignature(record, spec, kind)
-            if len(self._signatures) > self._kept:
-                self._signatures.popitem(last=False)
         else:
             self._signatures.move_to_end(key)
         return found

@@ -5,12 +5,12 @@ is our own (a digest of the canonical JSON) and looks like that of Kubernetes. W
 set belongs to a template is never decided by the hash.
 """
 
-from collections import OrderedDict
 from hashlib import blake2b
 from typing import Any
 
 import orjson
 
+from kubescene.bounded import BoundedDict
 from kubescene.types import JsonObject
 
 HASH_LABEL = "pod-template-hash"
@@ -21,7 +21,7 @@ _MAPS = frozenset({"annotations", "labels", "limits", "matchLabels", "nodeSelect
 """Members that are maps: an empty one means the same as none."""
 
 PAIRS_KEPT = 256
-_ALIKE: OrderedDict[tuple[int, int], tuple[JsonObject, JsonObject]] = OrderedDict()
+_ALIKE: BoundedDict[tuple[int, int], tuple[JsonObject, JsonObject]] = BoundedDict(PAIRS_KEPT)
 """Templates found to be alike: the sets of a Deployment are looked at with every pod they get."""
 
 
@@ -39,15 +39,9 @@ def identical(one: JsonObject, other: JsonObject) -> bool:
         return True
     alike = bool(without_hash(one) == without_hash(other))
     if alike:
-        _remember(one, other)
+        # Templates are read-only, and held here, so nobody else has their ids.
+        _ALIKE[id(one), id(other)] = (one, other)
     return alike
-
-
-def _remember(one: JsonObject, other: JsonObject) -> None:
-    # Templates are read-only, and held here, so nobody else has their ids.
-    _ALIKE[id(one), id(other)] = (one, other)
-    if len(_ALIKE) > PAIRS_KEPT:
-        _ALIKE.popitem(last=False)
 
 
 def same_template(one: JsonObject, other: JsonObject) -> bool:

@@ -13,6 +13,7 @@ from kubescene.api.selectors import (
     from_label_selector,
     from_labels,
 )
+from kubescene.bounded import BoundedDict
 from kubescene.scheduler.framework.interfaces import Handle, Lister
 from kubescene.scheduler.state.memo import CLASSES_KEPT, Memo
 from kubescene.scheduler.state.pod_kinds import PodSignature
@@ -35,7 +36,7 @@ class DefaultSelectors:
             for gvk in (REPLICATION_CONTROLLER, REPLICA_SET, STATEFUL_SET)
         }
         self._version = 0
-        self._known: dict[PodSignature, LabelSelector] = {}
+        self._known: BoundedDict[PodSignature, LabelSelector] = BoundedDict(CLASSES_KEPT)
         self._served: Memo[PodSignature, Mapping[str, str]] = Memo(self._find_services)
         self._services_version = 0
 
@@ -63,8 +64,6 @@ class DefaultSelectors:
             self._known.clear()
         found = self._known.get(pod.signature)
         if found is None:
-            if len(self._known) >= CLASSES_KEPT:
-                self._known.clear()
             found = self._known[pod.signature] = self._find(pod)
         return found
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kubescene.api.selectors import SelectorError
+from kubescene.bounded import BoundedDict
 from kubescene.scheduler.domains.census import PodCensus
 from kubescene.scheduler.domains.stamps import Stamps
 from kubescene.scheduler.framework import signing
@@ -97,8 +98,10 @@ class PodTopologySpread(
         self._selectors = DefaultSelectors(handle) if self._defaults else None
         self._stamps = Stamps()
         self._version = 0
-        self._hard: dict[PodSignature, tuple[CountedConstraint, ...]] = {}
-        self._soft: dict[PodSignature, SoftConstraints] = {}
+        self._hard: BoundedDict[PodSignature, tuple[CountedConstraint, ...]] = BoundedDict(
+            CLASSES_KEPT
+        )
+        self._soft: BoundedDict[PodSignature, SoftConstraints] = BoundedDict(CLASSES_KEPT)
 
     # -- whom it concerns ------------------------------------------------------------------
 
@@ -191,8 +194,6 @@ class PodTopologySpread(
         self._forget_outdated()
         found = self._hard.get(pod.signature)
         if found is None:
-            if len(self._hard) >= CLASSES_KEPT:
-                self._hard.clear()
             constraints = self._constraints(pod, HARD)
             found = self._hard[pod.signature] = counted_constraints(constraints, pod.signature)
         return found
@@ -201,8 +202,6 @@ class PodTopologySpread(
         self._forget_outdated()
         found = self._soft.get(pod.signature)
         if found is None:
-            if len(self._soft) >= CLASSES_KEPT:
-                self._soft.clear()
             require_all = bool(_written(pod.signature)) or not self._is_system_defaulted
             counted = counted_constraints(
                 self._constraints(pod, SOFT), pod.signature, require_all=require_all
