@@ -27,10 +27,12 @@ import kubesbs
 from against import FreeNodes, scenario_of, with_plugin
 from kubescene.runs.local import play
 from kubescene.runs.requests import RunRequest
+from kubescene.scenario import ScenarioBuilder
 from kubescene.scenario.conversion import scenario_from
 from kubescene.scenario.reading.object_files import read_manifests
 from kubescene.scheduler import SchedulerOptions
 from kubescene.shortcuts import ALL, PLAIN, Shortcuts
+from kubescene.testing import make_node, make_pod
 from measuring import own_process, row
 
 ROUNDS = 4
@@ -43,12 +45,13 @@ SIZES: dict[str, tuple[int, int]] = {
     "mixed": (300, 600),
     "spread": (100, 150),
     "preemption": (60, 160),
+    "deletions": (50, 200),
     "csi": (40, 80),
     "claims": (30, 60),
     "plugin": (60, 150),
     "kubesbs": (100, 600),
 }
-"""Nodes and pods of each kind (`against`)."""
+"""Nodes and pods of each kind (`against`, and two of our own)."""
 
 
 def ways(only: list[str]) -> dict[str, Shortcuts]:
@@ -69,10 +72,26 @@ def manifests(pods: int) -> dict[str, Any]:
     return scenario
 
 
+def deletions(nodes: int, pods: int) -> dict[str, Any]:
+    """Pods that run are deleted, each by an operation of its own."""
+    built = ScenarioBuilder("deletions").step(1)
+    built.create(make_node("node-$(INDEX)").cpu("32").memory("256Gi"), count=nodes).step(2)
+    for number in range(pods):
+        built.create(make_pod(f"pod-{number}").cpu("100m"))
+    built.step(3)
+    for number in range(pods):
+        built.delete("v1", "Pod", f"pod-{number}")
+    return built.done().build()
+
+
 def request_of(kind: str, pods: int) -> RunRequest:
     """A run of that many pods."""
     nodes = SIZES[kind][0]
-    scenario = manifests(pods) if kind == "kubesbs" else scenario_of(kind, nodes, pods).build()
+    if kind == "kubesbs":
+        return RunRequest(scenario=manifests(pods))
+    if kind == "deletions":
+        return RunRequest(scenario=deletions(nodes, pods))
+    scenario = scenario_of(kind, nodes, pods).build()
     if kind == "plugin":
         return RunRequest(scenario=scenario, scheduler=with_plugin(SchedulerOptions(), FreeNodes))
     return RunRequest(scenario=scenario)

@@ -47,10 +47,6 @@ class Shortcuts:
     pod_readings: bool = True
     """The scheduler reads equal specs and statuses of pods once (`scheduler.state.pods`)."""
 
-    explanation_texts: bool = True
-    """Scores that all pods of a class get are made text once for the lines of
-    ``explanations.jsonl`` (`kubescene.timeline.texts`)."""
-
     @classmethod
     def none(cls) -> Self:
         """The plain way: everything is done as the rules say it, step by step."""

@@ -1,5 +1,6 @@
 """Scores that are kept in few bytes tell what whole columns tell."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,6 @@ from kubescene.instruments.score_columns import (
     SharedScores,
     columns_encoded,
 )
-from kubescene.timeline.texts import ScoreTexts
 
 COUNT = 20
 OWN: Any = np.array([range(COUNT), [7] * COUNT], dtype=np.int8)
@@ -37,38 +37,42 @@ def packed(shared: Any) -> tuple[PackedScores, tuple[ScoreColumn, ...]]:
     return PackedScores(SharedScores([(taints, None), (fit, 0), (images, 1)]), OWN), whole
 
 
+def told(columns: Sequence[ScoreColumn]) -> bytes:
+    """As a line of the side file has them, by plugin."""
+    return columns_encoded({each.plugin: each.told() for each in columns})
+
+
 @pytest.mark.parametrize("shared", [HUNDREDS, UNEVEN], ids=["even", "uneven"])
 @pytest.mark.parametrize("others", [[], [17], [15, 19]], ids=str)
 @pytest.mark.parametrize("begin", [0, 1, 15])
 def test_what_is_listed_is_that_of_the_columns(begin: int, others: list[int], shared: Any) -> None:
     scores, whole = packed(shared)
-    told = tuple(each.listed(begin, others) for each in whole)
-    assert scores.listed(begin, others) == told
-    assert scores.listed(begin, others) == told
+    listed = tuple(each.listed(begin, others) for each in whole)
+    assert scores.listed(begin, others) == listed
+    assert scores.listed(begin, others) == listed
 
 
 def test_attempts_that_share_columns_have_scores_of_their_own() -> None:
     scores, _ = packed(HUNDREDS)
     shared, other = scores.shared, OWN[::-1].copy()
-    first = ScoreTexts().of(scores), scores.listed(2, [17])
+    first = told(scores), scores.listed(2, [17])
     again = PackedScores(shared, other)
-    assert b'"Fit":{"weight":1,"raw":7}' in ScoreTexts().of(again)
+    assert b'"Fit":{"weight":1,"raw":7}' in told(again)
     assert again.listed(2, [17])[2].raw == (0, 1, 17)
-    assert (ScoreTexts().of(scores), scores.listed(2, [17])) == first
+    assert (told(scores), scores.listed(2, [17])) == first
 
 
 @pytest.mark.parametrize("shared", [HUNDREDS, UNEVEN], ids=["even", "uneven"])
 def test_what_is_told_is_that_of_the_columns(shared: Any) -> None:
     scores, whole = packed(shared)
-    told = {each.plugin: each.told() for each in whole}
-    assert ScoreTexts().of(scores) == columns_encoded(told)
+    assert told(scores) == told(whole)
 
 
 def test_a_line_whose_ends_agree_need_not_be_of_one_value() -> None:
     scores, _ = packed(HUNDREDS)
     own: Any = np.array([[5, 6, 5], [6, 6, 6]], dtype=np.int8)
-    told = orjson.loads(ScoreTexts().of(PackedScores(scores.shared, own)))
-    assert (told["Fit"]["raw"], told["Images"]["raw"]) == ([5, 6, 5], 6)
+    line = orjson.loads(told(PackedScores(scores.shared, own)))
+    assert (line["Fit"]["raw"], line["Images"]["raw"]) == ([5, 6, 5], 6)
 
 
 def test_columns_are_made_for_those_who_read_them() -> None:

@@ -86,12 +86,11 @@ Line: TypeAlias = int | None
 class SharedScores:
     """``columns`` in their order, as the first attempt had them."""
 
-    __slots__ = ("_even", "_listed", "columns", "told")
+    __slots__ = ("_even", "_listed", "columns")
 
     def __init__(self, columns: Sequence[tuple[ScoreColumn, Line]]) -> None:
         self.columns = tuple(columns)
-        self.told = tuple([each.told() if line is None else None for each, line in columns])
-        self._even = all(each is None or _is_of_one_value(each) for each in self.told)
+        self._even = all(_is_of_one_value(each.told()) for each, line in columns if line is None)
         self._listed: dict[int, tuple[ListedScores, ...]] = {}
 
     def listed(self, count: int) -> tuple[ListedScores, ...] | None:

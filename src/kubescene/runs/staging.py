@@ -33,7 +33,6 @@ from kubescene.scheduler import SchedulerOptions
 from kubescene.timeline import Instrument, TimelineLog, TimelineRecorder
 from kubescene.timeline.explanations import ExplanationRecorder, Line
 from kubescene.timeline.files import Header
-from kubescene.timeline.texts import ScoreTexts
 from kubescene.types import JsonObject
 
 USER = Actor("kubescene-run")
@@ -88,10 +87,7 @@ class Account:
         self.onlookers: tuple[Instrument, ...] = (
             self.recorder,
             *self.sink.onlookers,
-            ExplanationRecorder(
-                explainer(self.sink, explained),
-                ScoreTexts() if cluster.options.shortcuts.explanation_texts else None,
-            ),
+            ExplanationRecorder(explainer(self.sink, explained)),
         )
 
     @property

@@ -8,12 +8,9 @@ follows from the rest is left out. Whatever is not of that kind is written out, 
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
-import orjson
-
 from kubescene.instruments.attempts import Explanation, FilterGroup
-from kubescene.instruments.score_columns import PackedScores, ScoreColumn, integers
+from kubescene.instruments.score_columns import integers
 from kubescene.instruments.stretches import Stretches
-from kubescene.timeline.texts import ScoreTexts
 
 Index: TypeAlias = int | tuple[int, int]
 """One index, or the first and the last of a run."""
@@ -21,10 +18,8 @@ _FEW = 32
 """So many indexes are looked through faster one by one."""
 
 
-def compacted(
-    explanation: Explanation, *, extended: bool = False, texts: ScoreTexts | None = None
-) -> dict[str, Any]:
-    """The members of a line, to be encoded by `columns_encoded`; ``texts`` are quicker at scores.
+def compacted(explanation: Explanation, *, extended: bool = False) -> dict[str, Any]:
+    """The members of a line, to be encoded by `columns_encoded`.
 
     Without ``scored``, all feasible nodes were. Without ``totals``, they are the weighted sums of
     the scores; where extenders added theirs (``extended``), totals are told.
@@ -35,7 +30,7 @@ def compacted(
     }
     if explanation.scored is not explanation.feasible:
         row["scored"] = runs(explanation.scored)
-    row["scores"] = _scores(explanation.scores, texts)
+    row["scores"] = {column.plugin: column.told() for column in explanation.scores}
     if extended:
         row["totals"] = explanation.totals
     return row
@@ -48,12 +43,6 @@ def _group(group: FilterGroup) -> dict[str, Any]:
         "reasons": group.reasons,
         "nodes": runs(group.nodes),
     }
-
-
-def _scores(columns: Sequence[ScoreColumn], texts: ScoreTexts | None) -> Any:
-    if texts is not None and isinstance(columns, PackedScores):
-        return orjson.Fragment(texts.of(columns))
-    return {column.plugin: column.told() for column in columns}
 
 
 def runs(indexes: Sequence[int]) -> list[int | list[int]]:

@@ -20,7 +20,6 @@ from kubescene.instruments import Instrument, StepPhaseChange
 from kubescene.instruments.attempts import SchedulingAttempt, as_rows
 from kubescene.instruments.score_columns import columns_encoded
 from kubescene.timeline.compacting import compacted
-from kubescene.timeline.texts import ScoreTexts
 
 SCHEMA = "kubescene.dev/explanations"
 VERSION = 2
@@ -37,7 +36,6 @@ class WrittenAttempt(NamedTuple):
 
     step: ScenarioStep
     attempt: SchedulingAttempt
-    texts: ScoreTexts | None = None
 
     def __bytes__(self) -> bytes:
         attempt, explanation = self.attempt, self.attempt.explanation
@@ -45,7 +43,7 @@ class WrittenAttempt(NamedTuple):
         row = {"pod": name_of(attempt), "step": self.step.to_dict(), **outcome}
         if explanation is not None:
             extended = bool(attempt.extenders)
-            row.update(compacted(explanation, extended=extended, texts=self.texts))
+            row.update(compacted(explanation, extended=extended))
         if attempt.preemption is not None:
             row["preemption"] = orjson.Fragment(msgspec.json.encode(attempt.preemption))
         if attempt.extenders:
@@ -67,13 +65,12 @@ def name_of(attempt: SchedulingAttempt) -> str:
 
 
 class ExplanationRecorder(Instrument):
-    """Hands every line to ``sink`` as it comes and keeps none; ``texts`` make lines sooner."""
+    """Hands every line to ``sink`` as it comes and keeps none."""
 
     in_lane = True
 
-    def __init__(self, sink: Sink, texts: ScoreTexts | None = None) -> None:
+    def __init__(self, sink: Sink) -> None:
         self._sink = sink
-        self._texts = texts
         self._step = ScenarioStep(0, 0)
         self._nodes: Sequence[str] | None = None
 
@@ -87,7 +84,7 @@ class ExplanationRecorder(Instrument):
         if explanation is not None and explanation.nodes is not self._nodes:
             self._nodes = explanation.nodes
             self._write("", encode({"nodes": list(explanation.nodes)}))
-        self._write(name_of(attempt), WrittenAttempt(self._step, attempt, self._texts))
+        self._write(name_of(attempt), WrittenAttempt(self._step, attempt))
 
     def _write(self, pod: str, line: Line) -> None:
         try:
