@@ -76,3 +76,13 @@ def test_many_stretches_are_told_node_by_node(most: int, monkeypatch: pytest.Mon
     choice = explain_choice(nodes, search, FILTERING, None, 1)
     assert isinstance(choice.feasible, Stretches) is (most > 3)
     assert told(choice) == told(diagnosed(nodes, search, 1))
+
+
+@pytest.mark.parametrize(("nominated", "recorded"), [(1, 2), (3, 3)])
+def test_a_refused_nominated_node_is_counted_once(nominated: int, recorded: int) -> None:
+    """Whether the search comes to it again, or has found enough before."""
+    diagnosis = Diagnosis(["a", "b", "c", "d"])
+    diagnosis.record(nominated, Status(Code.UNSCHEDULABLE, ("taken",)).by("Fit"))
+    assert diagnosis.recorded == 1
+    diagnosis.examine(found(0, [1, 1, 0], 4), FILTERING)
+    assert diagnosis.recorded == recorded
