@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 import kubescene
+from kubescene.api.records.templates import target_of
 from kubescene.cluster.options import ClusterOptions
 from kubescene.controllers.builtin.late_pods import LatePodsController
 from kubescene.controllers.builtin.workloads import daemonset
@@ -12,7 +13,6 @@ from kubescene.controllers.builtin.workloads.daemon_places import (
     DaemonNode,
     Fitness,
     tolerations_of,
-    wanted_node,
 )
 from kubescene.testing import make_node, make_pod
 from kubescene.types import JsonObject
@@ -253,6 +253,39 @@ def test_a_fork_goes_on_alike(cluster: kubescene.Cluster) -> None:
     assert status(fork)["updatedNumberScheduled"] == 4
 
 
+def test_shortcuts_change_nothing() -> None:
+    worlds = [kubescene.Cluster(plain=plain) for plain in (False, True)]
+    for world in worlds:
+        for name in ("n1", "n2", "n-with-a-longer-name"):
+            world.create(make_node(name).cpu("8").memory("16Gi"))
+        affinity = {
+            "podAntiAffinity": {},
+            "nodeAffinity": {
+                REQUIRED: {
+                    "nodeSelectorTerms": [
+                        {
+                            "matchExpressions": [
+                                {"key": "kubernetes.io/os", "operator": "DoesNotExist"}
+                            ]
+                        }
+                    ]
+                }
+            },
+        }
+        volumes = [{"name": "v", "persistentVolumeClaim": {"claimName": "100-percent"}}]
+        notes = {"text": '"key":"metadata.name","operator":"In","values":["x"]'}
+        ds = daemon_set(pod={"affinity": affinity})
+        ds["spec"]["template"]["metadata"]["annotations"] = notes
+        world.create(ds)
+        world.create(daemon_set("claims", pod={"volumes": volumes}))
+        world.settle()
+        world.patch("DaemonSet", "ds", {"spec": {"template": {"spec": {"hostNetwork": True}}}})
+        world.advance("1m")
+    for kind in ("pods", "daemonsets", "controllerrevisions"):
+        assert worlds[0].list(kind) == worlds[1].list(kind)
+    assert status(worlds[0])["numberReady"] == 3
+
+
 def test_a_world_without_sets_hears_of_no_node() -> None:
     cluster = new_cluster()
     cluster.create(make_pod("a"))
@@ -344,5 +377,5 @@ def test_a_toleration_that_is_there_is_not_added_again() -> None:
 )
 def test_a_pod_that_asks_for_no_single_node_belongs_nowhere(terms: list[JsonObject]) -> None:
     affinity = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": terms}}}
-    assert wanted_node({"affinity": affinity}) == ""
-    assert wanted_node({}) == ""
+    assert target_of({"affinity": affinity}) == ""
+    assert target_of({}) == ""

@@ -2,7 +2,13 @@
 
 from typing import Any
 
-from kubescene.api.records.templates import Blueprint, ClaimingBlueprint
+from kubescene.api.records.templates import (
+    Blueprint,
+    ClaimingBlueprint,
+    TargetedBlueprint,
+    target_of,
+    targeted,
+)
 
 CONTAINERS: list[Any] = [{"name": "c"}]
 LABELS = {"a": "b"}
@@ -40,3 +46,37 @@ def test_what_was_stored_is_given_the_claims_of_another_body() -> None:
     assert poured["spec"]["restartPolicy"] == "Always"
     first = stored["spec"]["volumes"][0]["persistentVolumeClaim"]
     assert first == {"claimName": "one"}
+
+
+def asking(node: str, **more: Any) -> dict[str, Any]:
+    spec = targeted({"containers": CONTAINERS, "affinity": {"podAffinity": LABELS}, **more}, node)
+    return {"kind": "Pod", "metadata": METADATA, "spec": spec}
+
+
+METADATA: dict[str, Any] = {"generateName": "p-"}
+
+
+def test_bodies_that_ask_for_different_nodes_are_alike() -> None:
+    blueprint = TargetedBlueprint(asking("n1"))
+    assert blueprint.covers(blueprint.body)
+    assert blueprint.covers(asking("n2"))
+    assert not blueprint.covers(asking("n2", hostNetwork=True))
+    two = asking("n2")
+    required = two["spec"]["affinity"]["nodeAffinity"].popitem()[1]
+    required["nodeSelectorTerms"] *= 2
+    two["spec"]["affinity"]["nodeAffinity"][REQUIRED] = required
+    assert not blueprint.covers(two)
+    other = asking("n2")
+    other["spec"]["affinity"]["podAffinity"] = {"c": "d"}
+    assert not blueprint.covers(other)
+    assert not Blueprint(blueprint.body).covers(asking("n2"))
+
+
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+
+
+def test_what_was_stored_is_given_the_node_of_another_body() -> None:
+    stored = asking("n1", restartPolicy="Always")
+    poured = TargetedBlueprint(asking("n1")).poured(stored, asking("n2"))
+    assert poured["spec"] == asking("n2", restartPolicy="Always")["spec"]
+    assert target_of(stored["spec"]) == "n1"

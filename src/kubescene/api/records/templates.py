@@ -64,6 +64,62 @@ class ClaimingBlueprint(Blueprint):
         return {**stored, "spec": spec}
 
 
+class TargetedBlueprint(Blueprint):
+    """Pods of which each asks for another node by name, and for nothing else of a node's affinity.
+
+    Nothing else in a pod depends on that, and any node will do whose name is valid.
+    """
+
+    __slots__ = ()
+
+    def covers(self, obj: ReadOnlyObject) -> bool:
+        body = self.body
+        if obj is body:
+            return True
+        if not same_but(obj, body, "spec") or not same_but(obj["spec"], body["spec"], _AFFINITY):
+            return False
+        affinity, own = obj["spec"][_AFFINITY], body["spec"][_AFFINITY]
+        return (
+            same_but(affinity, own, _OF_NODE)
+            and same_but(affinity[_OF_NODE], own[_OF_NODE], _REQUIRED)
+            and affinity[_OF_NODE][_REQUIRED] == required_node(target_of(obj["spec"]))
+        )
+
+    def poured(self, stored: JsonObject, obj: ReadOnlyObject) -> JsonObject:
+        spec = targeted(stored["spec"], target_of(obj["spec"]))
+        return {**stored, "spec": spec}
+
+
+_AFFINITY = "affinity"
+_OF_NODE = "nodeAffinity"
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+
+
+def required_node(name: str) -> JsonObject:
+    """The required node affinity that only the node of a name meets."""
+    field = {"key": "metadata.name", "operator": "In", "values": [name]}
+    return {"nodeSelectorTerms": [{"matchFields": [field]}]}
+
+
+def targeted(spec: ReadOnlyObject, name: str) -> JsonObject:
+    """A pod's spec that asks for this node, whichever it asked for before."""
+    affinity = spec.get(_AFFINITY) or {}
+    of_node = {**(affinity.get(_OF_NODE) or {}), _REQUIRED: required_node(name)}
+    return {**spec, _AFFINITY: {**affinity, _OF_NODE: of_node}}
+
+
+def target_of(spec: ReadOnlyObject) -> str:
+    """The node that a pod asks for by name; empty if there is none, or several."""
+    affinity = (spec.get(_AFFINITY) or {}).get(_OF_NODE) or {}
+    for term in (affinity.get(_REQUIRED) or {}).get("nodeSelectorTerms") or ():
+        for field in term.get("matchFields") or ():
+            values = field.get("values") or []
+            is_name = field.get("key") == "metadata.name" and field.get("operator") == "In"
+            if is_name and len(values) == 1:
+                return str(values[0])
+    return ""
+
+
 class NominatingBlueprint(Blueprint):
     """A status that is reported for many pods, each of which is nominated to another node.
 

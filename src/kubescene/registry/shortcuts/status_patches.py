@@ -5,9 +5,10 @@ a scheduler that preempts them; a cluster has few shapes of nodes, and each is t
 it comes. Whoever sends it with a `Blueprint` promises that the patch is not changed any more. What
 it makes of a status depends on the patch, on the status before and on the spec before, but not on a
 pod's node; since equal parts of records are one, it is seen without comparing that they are the
-same. Specs that differ in the names of their claims count as the same, too, and so do patches that
-differ in the node that a pod is nominated to (`NominatingBlueprint`). Admission has no say, if all
-its plugins have declared themselves (`DeclaredPlugin`).
+same. Specs that differ in the names of their claims, or in the node that they ask for by name,
+count as the same, too, and so do patches that differ in the node that a pod is nominated to
+(`NominatingBlueprint`). Admission has no say, if all its plugins have declared themselves
+(`DeclaredPlugin`).
 
 Metadata stay as they are, so there is nothing in them to validate.
 """
@@ -44,6 +45,8 @@ _EMPTY = b'":{}'
 _CLAIM = b'"claimName":'
 _CLAIM_NAME = re.compile(rb'(?<!\\)"claimName":"[^"\\]*"')
 """Not within a text, where quotes are escaped."""
+_TARGET = b'"key":"metadata.name","operator":"In","values":["'
+_TARGET_NAME = re.compile(rb"(?<!\\)" + re.escape(_TARGET) + rb'[^"\\]*(?="\])')
 
 Members: TypeAlias = tuple[bytes, ...]
 Key: TypeAlias = tuple[object, ...]
@@ -159,8 +162,12 @@ def is_neat(metadata: bytes) -> bool:
 
 
 def likeness(spec: bytes) -> int | bytes:
-    """The same for specs that are one, or differ in nothing but the names of claims."""
-    return _CLAIM_NAME.sub(b"", spec) if part_mentions(spec, _CLAIM) else id(spec)
+    """The same for specs that are one, or differ in the names of claims or of a node alone."""
+    claims, target = part_mentions(spec, _CLAIM), part_mentions(spec, _TARGET)
+    if not claims and not target:
+        return id(spec)
+    alike = _TARGET_NAME.sub(_TARGET, spec) if target else spec
+    return _CLAIM_NAME.sub(b"", alike) if claims else alike
 
 
 def is_report(request: WriteRequest) -> bool:

@@ -25,7 +25,14 @@ from kubescene.api.options import WriteOptions
 from kubescene.api.records import Record
 from kubescene.api.records.drafts import Parts
 from kubescene.api.records.parts import Sections, pod_members
-from kubescene.api.records.templates import HOSTNAME, Blueprint, ClaimingBlueprint
+from kubescene.api.records.templates import (
+    HOSTNAME,
+    Blueprint,
+    ClaimingBlueprint,
+    TargetedBlueprint,
+    target_of,
+    targeted,
+)
 from kubescene.api.scheme import ResourceType
 from kubescene.api.validation.names import dns_subdomain, path_segment
 from kubescene.bounded import BoundedDict
@@ -229,6 +236,19 @@ class ClaimingPodTemplate(PodTemplate):
         return (self._spec % claim_names(body["spec"]["volumes"]), *self._members[1:])
 
 
+class TargetedPodTemplate(PodTemplate):
+    """Pods that ask for a node each; ``spec`` has a place for its name."""
+
+    __slots__ = ("_spec",)
+
+    def __init__(self, record: Record, metadata: JsonObject, spec: bytes) -> None:
+        super().__init__(record, metadata)
+        self._spec = spec
+
+    def members(self, body: JsonObject) -> tuple[bytes, ...]:
+        return (self._spec % orjson.dumps(target_of(body["spec"])), *self._members[1:])
+
+
 def pod_template(
     record: Record, obj: JsonObject, body: JsonObject, blueprint: Blueprint
 ) -> PodTemplate | None:
@@ -243,6 +263,9 @@ def pod_template(
     if type(blueprint) is Blueprint:
         return PodTemplate(record, metadata)
     spec = b""
+    if type(blueprint) is TargetedBlueprint:
+        spec = targeted_spec(obj["spec"], members[0], target_of(body["spec"]))
+        return TargetedPodTemplate(record, metadata, spec) if spec else None
     if type(blueprint) is ClaimingBlueprint:
         spec = claiming_spec(obj["spec"], members[0], body["spec"]["volumes"])
     return ClaimingPodTemplate(record, metadata, spec) if spec else None
@@ -258,6 +281,14 @@ def claiming_spec(spec: JsonObject, encoded: bytes, given: Sequence[JsonObject])
     text = text[:-1].replace(b"%", b"%%").replace(orjson.dumps(_PLACE), b"%b")
     names = claim_names(given)
     as_expected = text.count(b"%b") == len(names) and text % names == encoded
+    return text if as_expected else b""
+
+
+def targeted_spec(spec: JsonObject, encoded: bytes, node: str) -> bytes:
+    """An encoded spec with a place for the name of the node that a pod asks for; or empty."""
+    text = b',"spec":' + orjson.dumps(targeted(spec, _PLACE))
+    text = text[:-1].replace(b"%", b"%%").replace(orjson.dumps(_PLACE), b"%b")
+    as_expected = text.count(b"%b") == 1 and text % orjson.dumps(node) == encoded
     return text if as_expected else b""
 
 

@@ -12,6 +12,7 @@ from typing import TypeAlias, TypeVar
 from msgspec import Struct
 
 from kubescene.api.records import Record
+from kubescene.api.records.templates import target_of
 from kubescene.api.selectors import LabelSelector
 from kubescene.api.selectors.node_selectors import NodeSelector, node_selector
 from kubescene.api.selectors.tolerations import find_untolerated
@@ -23,7 +24,6 @@ from kubescene.controllers.reconcile import ObjectKey
 from kubescene.types import JsonObject
 
 GENERATION_LABEL = "pod-template-generation"
-NODE_NAME = "metadata.name"
 FIRST_BACK_OFF = SECOND
 LONGEST_BACK_OFF = 15 * MINUTE
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -81,7 +81,7 @@ def daemon_pod(record: Record, pod: JsonObject) -> DaemonPod:
     return DaemonPod(
         record.name,
         record.uid,
-        record.node or wanted_node(pod["spec"]),
+        record.node or target_of(pod["spec"]),
         bool(record.node),
         pod["metadata"].get("creationTimestamp", ""),
         labels.get(REVISION_LABEL, ""),
@@ -90,17 +90,6 @@ def daemon_pod(record: Record, pod: JsonObject) -> DaemonPod:
         ready_since_of(record),
         record.deleting,
     )
-
-
-def wanted_node(spec: JsonObject) -> str:
-    """The node that a pod asks for by name; empty if there is none."""
-    affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
-    for term in (affinity.get(REQUIRED) or {}).get("nodeSelectorTerms") or ():
-        for field in term.get("matchFields") or ():
-            values = field.get("values") or []
-            if field.get("key") == NODE_NAME and field.get("operator") == "In" and len(values) == 1:
-                return str(values[0])
-    return ""
 
 
 def tolerations_of(spec: JsonObject) -> list[JsonObject]:

@@ -10,8 +10,9 @@ from heapq import heappop, heappush
 from itertools import chain, islice
 
 from kubescene.api.kinds import NODE, POD, TEMPLATE_GENERATION
-from kubescene.api.options import LASTING, DeleteOptions
+from kubescene.api.options import LASTING, DeleteOptions, WriteOptions
 from kubescene.api.records.changes import ADDED, DELETED, Change
+from kubescene.api.records.templates import TargetedBlueprint, targeted
 from kubescene.api.records.traits import COMES_OR_GOES, OWNED, RELABELED
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.api.selectors import from_label_selector
@@ -35,8 +36,6 @@ from kubescene.controllers.builtin.workloads.controller_revisions import (
 from kubescene.controllers.builtin.workloads.daemon_places import (
     FIRST_BACK_OFF,
     GENERATION_LABEL,
-    NODE_NAME,
-    REQUIRED,
     BackOff,
     Daemon,
     DaemonNode,
@@ -353,24 +352,12 @@ def creations(daemon_set: JsonObject, daemon: Daemon, nodes: Iterable[str]) -> I
     for field in ("annotations", "finalizers"):
         if given.get(field):
             metadata[field] = given[field]
-    spec = {**spec, "tolerations": tolerations_of(spec)}
+    spec = targeted({**spec, "tolerations": tolerations_of(spec)}, "")
+    body: JsonObject = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+    options = WriteOptions(blueprint=TargetedBlueprint(body))
     news = notice(daemon_set, NORMAL, "SuccessfulCreate", "Created pod: {name}")
     for node in nodes:
-        body = {
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "metadata": metadata,
-            "spec": {**spec, "affinity": affinity_to(node, spec.get("affinity") or {})},
-        }
-        yield Create(body, news, LASTING)
-
-
-def affinity_to(node: str, affinity: JsonObject) -> JsonObject:
-    """An affinity with this node as the only one, whichever nodes it asked for before."""
-    name = {"key": NODE_NAME, "operator": "In", "values": [node]}
-    required = {"nodeSelectorTerms": [{"matchFields": [name]}]}
-    of_node = {**(affinity.get("nodeAffinity") or {}), REQUIRED: required}
-    return {**affinity, "nodeAffinity": of_node}
+        yield Create({**body, "spec": targeted(spec, node)}, news, options)
 
 
 def deletion(daemon_set: JsonObject, pod: DaemonPod) -> Delete:
