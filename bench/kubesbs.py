@@ -32,7 +32,7 @@ def module_of(now: str, before: str) -> Any:
 def measure(nodes: int) -> Figures:
     watch = Stopwatch()
     files = [Path(FOLDER) / f"{kind}-{nodes}.yaml.gz" for kind in ("nodes", "pods")]
-    read_manifests = module_of("reading.manifests", "manifests").read_manifests
+    read_manifests = module_of("reading.object_files", "manifests").read_manifests
     objects = [obj for file in files for obj in read_manifests(file)]
     scenario = module_of("conversion", "converting").scenario_from(objects, "kubesbs").scenario
     scenario["spec"]["simulation"] = {"explain": "Full"}
