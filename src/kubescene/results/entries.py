@@ -34,7 +34,7 @@ from kubescene.timeline import (
     PodUnscheduled,
     ScenarioEnded,
 )
-from kubescene.timeline.facts import Envelope, is_built_in
+from kubescene.timeline.facts import GENERATED_ID, Envelope, is_built_in
 from kubescene.timeline.lines import DAMAGED, LineReader, kind_named, line_decoder, line_type
 
 BINDING = "binding"
@@ -139,10 +139,10 @@ class Entries:
         self._stored(fact, self.ledger.pod_created)
 
     def _wrote(self, fact: Fact) -> None:
-        if fact.is_asked:
-            self.ledger.asked(fact.id, written=True)
-        else:
+        if fact.id.startswith(GENERATED_ID):  # of every write, so without a call of `is_asked`
             self.ledger.controller_wrote()
+        else:
+            self.ledger.asked(fact.id, written=True)
 
     def _kept(self, fact: ObjectKept) -> None:
         self.ledger.begin(fact.time)
