@@ -66,8 +66,13 @@ class Template(Struct, frozen=True):
             and first.resource_type is request.resource_type
             and said_alike(first.options, request.options)
             and blueprint is not None
-            and blueprint.covers(request.body)
-            and is_good_name(example_name(request.body["metadata"]), request.resource_type)
+            and (
+                first.body is request.body  # once more the same, as a ReplicaSet asks for pods
+                or (
+                    blueprint.covers(request.body)
+                    and is_good_name(example_name(request.body["metadata"]), request.resource_type)
+                )
+            )
         )
 
     def named(self, name: str, uid: str, request: WriteRequest, now: str) -> JsonObject:

@@ -158,6 +158,8 @@ class FastDecisions:
         if counted and cycle.framework.relevance.of(pod.signature) is not last.plan.relevant:
             self._last = None
             return None
+        if not last.sums:
+            return self._take(last.plan, kept, last.plan.state(), pod, explains=last.explains)
         start, wanted = self._bounds()
         count = len(nodes.infos)
         window = Window(start, min(wanted, count), count)
