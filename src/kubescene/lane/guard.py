@@ -37,16 +37,21 @@ class Parties:
     phases: tuple[Callable[..., None], ...]
 
 
+def why_not(slot: Slot) -> str:
+    """What keeps the next pod of a scheduler out, whatever others do; empty if nothing does."""
+    scheduler = slot.controller
+    return scheduler.like_pods.why_not() if type(scheduler) is Scheduler else "another scheduler"
+
+
 def parties(
     slot: Slot, others: Sequence[Slot], registry: Registry, instruments: Instruments
 ) -> Parties:
     """Whom the pods of a scheduler meet; raises `NotNowError` if the lane is closed to all."""
-    scheduler = slot.controller
-    if type(scheduler) is not Scheduler:
-        raise NotNowError("another scheduler")
-    like_pods = scheduler.like_pods
-    if reason := like_pods.why_not():
+    if reason := why_not(slot):
         raise NotNowError(reason)
+    scheduler = slot.controller
+    assert isinstance(scheduler, Scheduler)
+    like_pods = scheduler.like_pods
     controller = _kubelet(others)
     kubelet = controller.reconciler
     assert isinstance(kubelet, KubeletReconciler)

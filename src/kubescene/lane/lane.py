@@ -14,7 +14,7 @@ from kubescene.instruments import Instruments, StepPhaseChange
 from kubescene.instruments.attempts import SchedulingAttempt
 from kubescene.lane.bunches import Creations
 from kubescene.lane.counting import Owners
-from kubescene.lane.guard import NotNowError, Parties, parties
+from kubescene.lane.guard import NotNowError, Parties, parties, why_not
 from kubescene.registry import EmbeddedRegistry
 from kubescene.registry.shortcuts.lane_writes import PodParts
 from kubescene.scheduler.cycle.cycle import Cycle
@@ -101,6 +101,13 @@ class Lane:
         self._instruments = instruments
         self._clock = clock
 
+    def is_open_to(self, slot: Slot) -> bool:
+        """Whether the next pod of the scheduler in ``slot`` may pass, as far as it is concerned."""
+        reason = why_not(slot)
+        if reason:
+            self.counts.left[reason] += 1
+        return not reason
+
     def run(self, slot: Slot, others: Sequence[Slot], passage: Passage) -> None:
         """Let pods of the scheduler in ``slot`` pass, as far as they are like those before.
 
@@ -156,7 +163,8 @@ class Chunk:
         self._owners: Owners | None = None
         """They are asked as soon as somebody counts."""
         self._follows = False
-        """Whether nothing has happened since the last pod was placed."""
+        """Whether nothing has happened since the last pod was placed, but that owners count."""
+        self._has_counted = False
 
     def run(self) -> None:
         """Until the chunk is full, or `NotNowError` says why the next pod does not pass."""
@@ -169,7 +177,9 @@ class Chunk:
             if passage.begin_turn is not None:
                 passage.begin_turn()
                 passage.has_begun = True
-            decision = like_pods.decide(entry, known.cycle, follows=self._follows)
+            decision = like_pods.decide(
+                entry, known.cycle, follows=self._follows, counted=self._has_counted
+            )
             if decision is None:
                 raise NotNowError("more than a binding")
             self._place(entry, known, decision)
@@ -184,7 +194,7 @@ class Chunk:
             passage.move_step(passage.step)
             passage.has_begun = False
         is_watching = like_pods.is_watching
-        self._follows = not is_watching
+        self._follows, self._has_counted = not is_watching, False
         if is_watching:
             like_pods.assume(entry, node)
         change = self._writes.bind(pod.record, node, known.bound)
@@ -208,7 +218,7 @@ class Chunk:
         if not is_watching:
             like_pods.placed(entry, change.record, running.start_time)
         if self._tell(change, known, is_watching=is_watching) and self._is_anybody_awake():
-            self._follows = False
+            self._has_counted = True
             if not self._count():
                 self._settle(met.kubelet.name)
 

@@ -38,8 +38,11 @@ class Checks:
 
     def accept(self, request: WriteRequest, new: JsonObject, old: JsonObject | None) -> None:
         """Validation, and admission's last word on the object as it would be stored."""
-        self.validate(new, old, request.resource_type, request.subresource, _sent_as(request))
-        if self._admission.validators and not self._has_no_say(request, new, old):
+        kind, subresource = request.resource_type, request.subresource
+        sent_as = _sent_as(request) if kind.kind == "Event" else ""
+        self.validate(new, old, kind, subresource, sent_as)
+        asked = self._admission.concerned(kind.kind).validators
+        if asked and not self._has_no_say(request, new, old):
             self._admission.validate(self._asked(request, new, old, ""))
 
     def validate(

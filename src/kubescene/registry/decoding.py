@@ -128,10 +128,12 @@ def checked_once(parts: JsonObject, served: ResourceType) -> JsonObject:
 
 def checked(parts: JsonObject, served: ResourceType) -> JsonObject:
     """Some or all parts of an object: without nulls, of the right types, nothing unknown."""
-    new = defaults.drop_nulls(parts)
+    encoded = encoding_of(parts)
+    new = parts if encoded and b"null" not in encoded else defaults.drop_nulls(parts)
+    if served.group_resource != DEFINITIONS:
+        return strict_decoding.checked(new, served.gvk)
     strict_decoding.check_types(new, served.gvk)
-    if served.group_resource == DEFINITIONS:
-        definition_types.check_schemas(new)
+    definition_types.check_schemas(new)
     return strict_decoding.prune_unknown(new, served.gvk)
 
 

@@ -109,7 +109,7 @@ class EmbeddedRegistry(Registry):
         template = self._shortcuts.template_of(request)
         if template is None or template.encoded is None:
             return None
-        if PODS in self.admission.reads_for(POD.kind):
+        if PODS in self.admission.concerned(POD.kind).reads:
             return None
         now = format_time(self.clocks.of(kind).now())
         return Bunch(template, self.store, self.identities, now)
@@ -191,6 +191,10 @@ class EmbeddedRegistry(Registry):
         current = self.record(pods, namespace, name)
         body = {"spec": {"nodeName": str((target.get("target") or {}).get("name"))}}
         request = WriteRequest(actor, "bind", pods, "binding", options, body, MERGE, wish=target)
+        if not options.dry_run:
+            parts = binding.bound_parts(current, target, self.store, self.clock)
+            if parts is not None:
+                return self._commit(request, current, parts)
         pod = self.store.decoded(current)
         node = binding.target_node(target, pod)
         return self._commit(

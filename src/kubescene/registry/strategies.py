@@ -112,11 +112,16 @@ def keep_spec(new: JsonObject, old: JsonObject, resource_type: ResourceType) -> 
     result = with_part(old, "status", new.get("status"))
     if resource_type.custom:
         return result
-    metadata: dict[str, Any] = dict(old["metadata"])
+    before, sent = old["metadata"], new["metadata"]
+    metadata: dict[str, Any] = before
     fields = ("annotations",) if resource_type.kind == "Deployment" else ("labels", "annotations")
     for field in fields:
-        if value := new["metadata"].get(field):
+        value, known = sent.get(field), before.get(field)
+        if (value == known and known) or not (value or field in before):
+            continue
+        metadata = dict(metadata)
+        if value:
             metadata[field] = value
         else:
-            metadata.pop(field, None)
-    return result if metadata == old["metadata"] else with_part(result, "metadata", metadata)
+            del metadata[field]
+    return result if metadata is before else with_part(result, "metadata", metadata)

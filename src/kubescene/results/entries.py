@@ -34,7 +34,14 @@ from kubescene.timeline import (
     PodUnscheduled,
     ScenarioEnded,
 )
-from kubescene.timeline.facts import DAMAGED, Envelope, LineReader, is_built_in, kind_named
+from kubescene.timeline.facts import (
+    DAMAGED,
+    GENERATED_ID,
+    Envelope,
+    LineReader,
+    is_built_in,
+    kind_named,
+)
 from kubescene.timeline.lines import line_decoder, line_type
 
 BINDING = "binding"
@@ -137,10 +144,10 @@ class Entries:
         self._stored(fact, self.ledger.pod_created)
 
     def _wrote(self, fact: Fact) -> None:
-        if fact.is_asked:
-            self.ledger.asked(fact.id, written=True)
-        else:
+        if fact.id.startswith(GENERATED_ID):  # of every write, so without a call of `is_asked`
             self.ledger.controller_wrote()
+        else:
+            self.ledger.asked(fact.id, written=True)
 
     def _kept(self, fact: ObjectKept) -> None:
         self.ledger.begin(fact.time)

@@ -99,14 +99,15 @@ class LikePods:
         return cycle if is_default_binder(framework.plugins[binders[0].name]) else None
 
     def decide(
-        self, entry: QueuedPod, cycle: Cycle, *, follows: bool
+        self, entry: QueuedPod, cycle: Cycle, *, follows: bool, counted: bool
     ) -> Decision | NextDecision | None:
         """Where the pod goes, if it is bound there at once.
 
-        ``follows`` says that nothing has happened since the pod before was placed. None if there is
-        more to it: then its next turn goes on from here.
+        ``follows`` says that nothing has happened since the pod before was placed, but that its
+        owners may have ``counted`` it. None if there is more to it: then its next turn goes on from
+        here.
         """
-        if follows and (found := cycle.fast.decide_next(entry.pod)) is not None:
+        if follows and (found := cycle.fast.decide_next(entry.pod, counted=counted)) is not None:
             return found
         pod, nominations = entry.pod, self._nominations
         if not binds_at_once(pod, cycle):

@@ -186,6 +186,21 @@ def test_who_skips_one_pod_is_asked_about_the_next() -> None:
     assert "InterPodAffinity" in first.state.skipped_scores
     world.create(make_pod("there").label(app="web").on("c"))
     world.scheduler.nodes.refresh()
-    found = fast.decide_next(pod)
+    found = fast.decide_next(pod, counted=False)
     assert found is not None
     assert (first.node, found.node) == ("a", "c")
+
+
+def test_counting_owners_change_nothing_unless_other_plugins_matter_then() -> None:
+    world = Stage()
+    world.nodes("a", "b", "c")
+    life: Any = type("Of", (), {"world": world})
+    fast = world.scheduler.cycle_of("default-scheduler").fast
+    pod = probe(life, make_pod("p").cpu("1").label(app="web").build())
+    assert fast.decide(pod, None) is not None
+    assert fast.decide_next(pod, counted=True) is not None
+    world.create(make_pod("there").label(app="db").away_from(HOSTNAME, app="web").on("c"))
+    world.scheduler.nodes.refresh()
+    assert fast.decide_next(pod, counted=True) is None
+    decided = fast.decide(pod, None)
+    assert decided is None or decided.node != "c"

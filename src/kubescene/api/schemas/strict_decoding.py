@@ -1,9 +1,9 @@
 """Decoding as strictly as kube-apiserver does: unknown fields, and values of the wrong type.
 
-An object passes most of the time, so both checks first run over tables compiled from the field
-tables of its kind, which answer only yes or no. Only an object that fails is walked again,
-slowly, to say where. Kinds that no built-in schema describes always pass: their own definitions
-judge them.
+An object passes most of the time, so it is first walked with tables compiled from the field tables
+of its kind, which answer only yes or no to both checks at once. Only an object that fails is walked
+again, slowly, to say where. Kinds that no built-in schema describes always pass: their own
+definitions judge them.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -62,7 +62,19 @@ def strict_error(gvk: GroupVersionKind, complaints: Sequence[str]) -> BadRequest
 def prune_unknown(obj: JsonObject, gvk: GroupVersionKind) -> JsonObject:
     """The object without unknown fields; the very same object if it has none."""
     tables = _tables_of_kind(gvk)
-    return obj if tables is None else _pruned(obj, tables)
+    pruned: JsonObject = obj if tables is None else _pruned(obj, tables)
+    return pruned
+
+
+def checked(
+    obj: JsonObject, gvk: GroupVersionKind, told_as: GroupVersionKind | None = None
+) -> JsonObject:
+    """`check_types`, then `prune_unknown`."""
+    tables = _tables_of_kind(gvk)
+    if tables is None or _is_sound(obj, tables):
+        return obj
+    check_types(obj, gvk, told_as)
+    return prune_unknown(obj, gvk)
 
 
 def check_types(
@@ -73,7 +85,7 @@ def check_types(
     ``told_as`` is the kind that the words speak of, if it is another one.
     """
     tables = _tables_of_kind(gvk)
-    if tables is None or _is_object(obj, tables):
+    if tables is None or _is_sound(obj, tables):
         return
     if complaint := complaint_about(obj, tables.api_type):
         raise not_handled(told_as or gvk, complaint)
@@ -92,7 +104,7 @@ def are_sound_scalars(members: JsonObject, gvk: GroupVersionKind, part: str) -> 
     for name, value in members.items():
         if type(value) not in _SCALARS or known.get(name, _MISSING) is not None:
             return False
-    return _is_object(members, inner)
+    return _is_sound(members, inner)
 
 
 @cache
@@ -271,15 +283,18 @@ def _pruned_below(value: JsonValue, nesting: int, tables: _Tables) -> JsonValue:
     return _pruned(value, tables) if nesting == _OBJECT else value
 
 
-def _is_object(value: JsonValue, tables: _Tables) -> bool:
+def _is_sound(value: JsonValue, tables: _Tables) -> bool:
+    """Whether all fields are known and of the right types."""
     if type(value) is not dict:
         return value is None
     look_up = tables.expected.get
     for key, item in value.items():
         expected = look_up(key)
-        if type(item) is expected or item is None or expected is None:
+        if type(item) is expected:
             continue
-        if isinstance(expected, type) or not expected(item):
+        if expected is None:
+            return False
+        if item is not None and (isinstance(expected, type) or not expected(item)):
             return False
     return True
 
@@ -289,7 +304,7 @@ def _check_of(shape: str, element: ApiType | None) -> _Check:
     """Whether a value has this shape; null always has."""
     if shape == "#" and element is not None:
         tables = _tables_of(element)
-        return lambda value: _is_object(value, tables)
+        return lambda value: _is_sound(value, tables)
     if shape.startswith("["):
         inner = _check_of(shape[1:], element)
         return lambda value: type(value) is list and all(map(inner, value))

@@ -141,8 +141,7 @@ def object_metadata(metadata: JsonObject, gvk: GroupVersionKind | None = None) -
     `BadRequestError` if a field is of the wrong type.
     """
     holder = drop_nulls({"metadata": metadata})
-    strict_decoding.check_types(holder, _META_HOLDER, told_as=gvk)
-    kept: JsonObject = strict_decoding.prune_unknown(holder, _META_HOLDER)["metadata"]
+    kept: JsonObject = strict_decoding.checked(holder, _META_HOLDER, told_as=gvk)["metadata"]
     return metadata if kept == metadata else kept
 
 

@@ -7,7 +7,7 @@ can only refuse. The order within each round is kube-apiserver's.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Protocol, TypeGuard
+from typing import NamedTuple, Protocol, TypeGuard
 
 import msgspec
 
@@ -122,10 +122,24 @@ class QuietPlugin(Protocol):
 
 
 class SelectivePlugin(Protocol):
-    """A plugin that leaves objects of all kinds but these as they are, and never refuses them."""
+    """A plugin that leaves objects of all kinds but these as they are, and never refuses them.
+
+    It is not asked about others.
+    """
 
     @property
     def kinds(self) -> Sequence[str]: ...
+
+
+class Concerned(NamedTuple):
+    """Those who have a say about objects of one kind, and what they look at.
+
+    ``reads`` is empty if one of them does not say.
+    """
+
+    plugins: tuple[AdmissionPlugin, ...]
+    validators: tuple[ValidatingPlugin, ...]
+    reads: tuple[GroupResource, ...]
 
 
 class AdmissionChain:
@@ -145,24 +159,25 @@ class AdmissionChain:
         self.plugins = plugins
         self.reads = declared_reads(self.plugins)
         self.is_quiet = all(getattr(it, "is_quiet", False) for it in self.plugins)
-        self._reads_for: dict[str, tuple[GroupResource, ...]] = {}
-        self.validators = tuple(it for it in self.plugins if _validates(it))
+        self._concerned: dict[str, Concerned] = {}
 
     def add(self, plugin: AdmissionPlugin) -> None:
         """Ask one more, after all others."""
         self._take((*self.plugins, plugin))
 
-    def reads_for(self, kind: str) -> tuple[GroupResource, ...]:
-        """What those look at who have a say about objects of a kind; nothing if one is silent."""
-        known = self._reads_for.get(kind)
+    def concerned(self, kind: str) -> Concerned:
+        """Who has a say about objects of a kind."""
+        known = self._concerned.get(kind)
         if known is None:
-            asked = [plugin for plugin in self.plugins if _concerns(plugin, kind)]
-            known = self._reads_for[kind] = declared_reads(asked) or ()
+            asked = tuple(plugin for plugin in self.plugins if _concerns(plugin, kind))
+            validators = tuple(plugin for plugin in asked if _validates(plugin))
+            known = Concerned(asked, validators, declared_reads(asked) or ())
+            self._concerned[kind] = known
         return known
 
     def admit(self, request: AdmissionRequest) -> JsonObject:
         obj = request.obj
-        for plugin in self.plugins:
+        for plugin in self.concerned(request.resource_type.kind).plugins:
             admitted = plugin.admit(request)
             if admitted is not obj:
                 obj = admitted
@@ -170,7 +185,7 @@ class AdmissionChain:
         return obj
 
     def validate(self, request: AdmissionRequest) -> None:
-        for plugin in self.validators:
+        for plugin in self.concerned(request.resource_type.kind).validators:
             plugin.validate(request)
 
 

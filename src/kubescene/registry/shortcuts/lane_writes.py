@@ -7,19 +7,14 @@ lane tells them.
 
 from typing import NamedTuple
 
-import orjson
-
 from kubescene.api.options import WriteOptions
 from kubescene.api.records import Record, versioned
 from kubescene.api.records.changes import MODIFIED, Change
 from kubescene.api.records.drafts import Parts
 from kubescene.api.records.parts import (
-    UNPLACED,
     PodSections,
     assigned_node,
     generation_part,
-    metadata_of,
-    part_mentions,
     pod_status,
     split_nomination,
     status_of,
@@ -27,7 +22,12 @@ from kubescene.api.records.parts import (
 from kubescene.api.scheme import ResourceType
 from kubescene.registry.shortcuts.status_counts import StatusCounts
 from kubescene.registry.shortcuts.status_patches import StatusPatches
-from kubescene.registry.subresources.binding import bound_status, topology_labels
+from kubescene.registry.subresources.binding import (
+    bound_status,
+    labeled,
+    may_be_assigned,
+    topology_labels,
+)
 from kubescene.store import Store
 from kubescene.types import JsonObject
 
@@ -142,19 +142,3 @@ class LaneWrites:
         assert counted.obj is not None
         store.commit_unheard(change, versioned(counted.obj, revision))
         return change
-
-
-def may_be_assigned(pod: Record) -> bool:
-    """Whether a pod is known to wait for a node, and for nothing else."""
-    payload = pod.payload
-    if type(payload) is not PodSections or pod.node or pod.deleting:
-        return False
-    spec, node, _, _ = payload.members
-    return node == UNPLACED and not part_mentions(spec, b'"schedulingGates"')
-
-
-def labeled(encoded: bytes, labels: dict[str, str]) -> tuple[bytes, dict[str, str]]:
-    """Encoded metadata with more labels, and all labels that they have then."""
-    metadata = metadata_of(encoded)
-    metadata["labels"] = {**(metadata.get("labels") or {}), **labels}
-    return orjson.dumps(metadata)[1:], metadata["labels"]

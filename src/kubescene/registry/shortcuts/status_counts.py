@@ -79,17 +79,16 @@ class StatusCounts:
     def learn(self, request: WriteRequest, before: Record | None, after: Record) -> None:
         """Remember an object whose status was patched the long way."""
         resource_type, payload = request.resource_type, after.payload
-        if not is_plain(request) or resource_type.custom or resource_type.stored_as:
+        rule = own_status_rule(resource_type)
+        if rule is None or not is_plain(request) or resource_type.custom or resource_type.stored_as:
             return
         if not isinstance(payload, Sections) or not ends_with_status(payload):
             return
         # Metadata that a write leaves alone have been validated, and will be left alone again.
         if before is None or after is before or not same_metadata(after, before):
             return
-        rule = own_status_rule(resource_type)
-        if rule is not None:
-            counts = largest_integers(resource_type.gvk, "status")
-            self._written[payload.metadata] = Written(resource_type, rule, counts)
+        counts = largest_integers(resource_type.gvk, "status")
+        self._written[payload.metadata] = Written(resource_type, rule, counts)
 
 
 def counted(before: JsonObject, patch: JsonObject, counts: Mapping[str, int]) -> JsonObject | None:

@@ -73,8 +73,13 @@ class Template(Struct, frozen=True):
             and first.resource_type is request.resource_type
             and said_alike(first.options, request.options)
             and blueprint is not None
-            and blueprint.covers(request.body)
-            and is_good_name(example_name(request.body["metadata"]), request.resource_type)
+            and (
+                first.body is request.body  # once more the same, as a ReplicaSet asks for pods
+                or (
+                    blueprint.covers(request.body)
+                    and is_good_name(example_name(request.body["metadata"]), request.resource_type)
+                )
+            )
         )
 
     def named(self, name: str, uid: str, request: WriteRequest, now: str) -> JsonObject:
@@ -128,9 +133,11 @@ class Templates:
 
     def learn(self, request: WriteRequest, before: Record | None, after: Record) -> None:
         """Remember what was just created the long way, if others can be like it."""
-        blueprint, seen = request.options.blueprint, self._seen(request.resource_type)
-        # What admission looks at may be what was created.
-        if blueprint is None or seen >= after.revision or not blueprint.covers(request.body):
+        blueprint = request.options.blueprint
+        if blueprint is None or not blueprint.covers(request.body):
+            return
+        seen = self._seen(request.resource_type)
+        if seen >= after.revision:  # What admission looks at may be what was created.
             return
         obj = self._store.decoded(after)
         if not self._is_fit(request, obj):
@@ -140,7 +147,7 @@ class Templates:
 
     def _seen(self, resource_type: ResourceType) -> int:
         """A number that is another one after each change of what admission looks at."""
-        reads = self._admission.reads_for(resource_type.kind)
+        reads = self._admission.concerned(resource_type.kind).reads
         return self._store.history.newest_among(reads)
 
     def _is_fit(self, request: WriteRequest, obj: JsonObject) -> bool:

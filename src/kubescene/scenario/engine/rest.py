@@ -89,6 +89,8 @@ class Rest:
         lane, participants = self._world.lane, self._participants
         if lane is None or participants.outside or slot is not participants.simulation[0]:
             return False
+        if not lane.is_open_to(slot):
+            return False
         # Who looks at the Scenario sees every phase, and shall not wait for long.
         is_seen = not self._scenario.is_unseen
         most = min(CHUNK_SEEN if is_seen else CHUNK, self._gate.uncounted(turns))

@@ -33,8 +33,11 @@ class FastPath(Protocol):
         """The node that a cycle would find for a pod; the search goes on as after a cycle."""
         ...
 
-    def decide_next(self, pod: PodInfo) -> Decision | NextDecision | None:
-        """The same for a pod like the last that was decided about, if only nodes have changed."""
+    def decide_next(self, pod: PodInfo, *, counted: bool) -> Decision | NextDecision | None:
+        """The same for a pod like the last that was decided about, if only nodes have changed.
+
+        ``counted`` says that owners of pods have counted as well.
+        """
         ...
 
     def filtering(self, state: CycleState, pod: PodInfo) -> Filtering | None:
@@ -68,7 +71,7 @@ class StepByStep:
     def decide(self, pod: PodInfo, explain: Explain | None) -> Decision | None:
         return None
 
-    def decide_next(self, pod: PodInfo) -> Decision | NextDecision | None:
+    def decide_next(self, pod: PodInfo, *, counted: bool) -> Decision | NextDecision | None:
         return None
 
     def filtering(self, state: CycleState, pod: PodInfo) -> Filtering | None:

@@ -142,10 +142,11 @@ class FastDecisions:
         kept = self._rated_rows(pod, plan.filters, plan.scores, explains=explains)
         return self._take(plan, kept, plan.state(), pod, explains=explains)
 
-    def decide_next(self, pod: PodInfo) -> Decision | NextDecision | None:
+    def decide_next(self, pod: PodInfo, *, counted: bool) -> Decision | NextDecision | None:
         """Find a node for a pod like the last that `decide` placed; None if that takes more.
 
-        Who asks knows that nothing but nodes can have changed; their objects must not have.
+        Who asks knows that nothing but nodes can have changed; their objects must not have. If
+        owners of pods have ``counted``, the plugins say themselves whether it matters to them.
         """
         last, nodes, cycle = self._last, self._nodes, self._cycle
         if last is None or last.signature is not pod.signature or cycle.nominations:
@@ -154,6 +155,11 @@ class FastDecisions:
         if not nodes.is_current or last.newest_spec != nodes.newest_spec:
             self._last = None
             return None
+        if counted and cycle.framework.relevance.of(pod.signature) is not last.plan.relevant:
+            self._last = None
+            return None
+        if not last.sums:
+            return self._take(last.plan, kept, last.plan.state(), pod, explains=last.explains)
         start, wanted = self._bounds()
         count = len(nodes.infos)
         window = Window(start, min(wanted, count), count)

@@ -61,8 +61,10 @@ class Informer:
         self, gvk: GroupVersionKind, notify: Notify, changes: Changes | None = None
     ) -> None:
         self._changes = changes or Changes()
-        self._resource = RESOURCES.get(gvk, gvk)
+        resource = RESOURCES.get(gvk, gvk)
+        self._events = {kind: ClusterEvent(resource, act) for kind, act in _ACTIONS.items()}
         self._notify = notify
+        self._tells = gvk not in (POD, NODE)
         self._objects: dict[tuple[str, str], ReadOnlyObject] = {}
         self._followers: list[Callable[[Change], None]] = []
         self._synced = False
@@ -106,8 +108,8 @@ class Informer:
         self._log.add(key)
         for follower in self._followers:
             follower(change)
-        if self._synced and self._resource not in (EventResource.POD, EventResource.NODE):
-            self._notify(ClusterEvent(self._resource, _ACTIONS[change.type]), change)
+        if self._synced and self._tells:
+            self._notify(self._events[change.type], change)
 
 
 class Informers:

@@ -27,7 +27,7 @@ from kubescene.api.volumes.claims import (
     volume_of,
 )
 from kubescene.api.volumes.csi_migration import BY_PLUGIN, ZONE
-from kubescene.api.volumes.matching import name_of, read_shape, read_volume
+from kubescene.api.volumes.matching import Volume, name_of, read_shape, read_volume
 from kubescene.client import ObjectRef, Reader
 from kubescene.control.loops import ControllerContext
 from kubescene.controllers.builtin.storage.known_volumes import KnownClaims, KnownVolumes
@@ -125,7 +125,7 @@ class PersistentVolumeBinder:
         match = self._volumes.match(claim, delayed=delayed)
         volume = reader.find(ObjectRef(VOLUME, match)) if match else None
         if volume is not None:
-            return Plan(_bind(volume, claim))
+            return Plan(_bind(volume, read_volume(volume), claim))
         if claim["metadata"].get("deletionTimestamp") is not None:
             return NOTHING
         if delayed and SELECTED_NODE not in annotations_of(claim):
@@ -160,7 +160,7 @@ def _bound_claim(claim: JsonObject, reader: Reader) -> Plan:
         return Plan(_claim_status(claim, {"phase": "Lost"}))
     known = read_volume(volume)
     if known.claim is None or known.names(name_of(claim)):
-        return Plan(_bind(volume, claim))
+        return Plan(_bind(volume, known, claim))
     return Plan(_claim_status(claim, {"phase": "Lost"}))
 
 
@@ -169,17 +169,18 @@ def _promised_claim(claim: JsonObject, reader: Reader) -> Plan:
     volume = reader.find(ObjectRef(VOLUME, volume_of(claim)))
     if volume is None:
         return NOTHING
-    known, shape = read_volume(volume), read_shape(claim)
+    known = read_volume(volume)
     if known.names(name_of(claim)):
-        return Plan(_bind(volume, claim))
+        return Plan(_bind(volume, known, claim))
     if known.claim is not None:
         text = f'volume "{known.name}" already bound to a different claim.'
         return _told(claim, "FailedBinding", text, WARNING)
+    shape = read_shape(claim)
     fault = _mismatch(known.size < shape.size, known.storage_class != shape.storage_class)
     if fault:
         text = f'Cannot bind to requested volume "{known.name}": {fault}'
         return _told(claim, "VolumeMismatch", text, WARNING)
-    return Plan(_bind(volume, claim))
+    return Plan(_bind(volume, known, claim))
 
 
 def _mismatch(too_small: bool, other_class: bool) -> str:
@@ -201,17 +202,20 @@ def _provision(claim: JsonObject, storage_class: JsonObject | None, reader: Read
     volume = provisioned(claim, storage_class, node)
     name = volume["metadata"]["name"]
     news = _notice(claim, "ProvisioningSucceeded", f"Successfully provisioned volume {name}")
-    return Plan((Create(volume, news), *_bind(volume, claim)))
+    return Plan((Create(volume, news), *_bind(volume, read_volume(volume), claim)))
 
 
-def _bind(volume: JsonObject, claim: JsonObject) -> list[Write]:
-    """What is missing to make volume and claim each other's, the volume's part first."""
+def _bind(volume: JsonObject, known: Volume, claim: JsonObject) -> list[Write]:
+    """What is missing to make volume and claim each other's, the volume's part first.
+
+    ``known`` is the volume as it was read.
+    """
     writes: list[Write] = []
     metadata: JsonObject = {}
-    known = read_volume(volume)
-    if not known.names(name_of(claim)) and BOUND_BY_CONTROLLER not in annotations_of(volume):
+    name = name_of(claim)
+    if not known.names(name) and BOUND_BY_CONTROLLER not in annotations_of(volume):
         metadata = {"annotations": {BOUND_BY_CONTROLLER: "yes"}}
-    if metadata or known.claim != name_of(claim):
+    if metadata or known.claim != name:
         patch = {"metadata": metadata, "spec": {"claimRef": claim_reference(claim)}}
         writes.append(Patch(ObjectRef.to(volume), patch))
     writes += _phase(volume, "Bound")

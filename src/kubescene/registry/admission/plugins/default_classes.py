@@ -24,6 +24,7 @@ class DefaultStorageClass:
     name = "DefaultStorageClass"
     reads = (STORAGE_CLASSES,)
     is_quiet = True
+    kinds = ("PersistentVolumeClaim",)
 
     def admit(self, request: AdmissionRequest) -> JsonObject:
         if not request.is_create("PersistentVolumeClaim"):
@@ -40,6 +41,7 @@ class DefaultIngressClass:
     name = "DefaultIngressClass"
     reads = (INGRESS_CLASSES,)
     is_quiet = True
+    kinds = ("Ingress",)
 
     def admit(self, request: AdmissionRequest) -> JsonObject:
         if not request.is_create("Ingress"):

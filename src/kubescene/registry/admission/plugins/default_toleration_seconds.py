@@ -18,6 +18,7 @@ class DefaultTolerationSeconds:
     name = "DefaultTolerationSeconds"
     reads: Sequence[GroupResource] = ()
     is_quiet = True
+    kinds = ("Pod",)
 
     def admit(self, request: AdmissionRequest) -> JsonObject:
         if not request.is_write("Pod"):

@@ -13,6 +13,7 @@ class PersistentVolumeClaimResize:
     name = "PersistentVolumeClaimResize"
     reads = (STORAGE_CLASSES,)
     is_quiet = True
+    kinds = ("PersistentVolumeClaim",)
 
     def admit(self, request: AdmissionRequest) -> JsonObject:
         return request.obj

@@ -16,6 +16,7 @@ class PodResizeValidator:
     name = "PodResizeValidator"
     reads: Sequence[GroupResource] = ()
     is_quiet = True
+    kinds = ("Pod",)
 
     def admit(self, request: AdmissionRequest) -> JsonObject:
         return request.obj

@@ -15,6 +15,7 @@ class Priority:
     name = "Priority"
     reads = (PRIORITY_CLASSES,)
     is_quiet = True
+    kinds = ("Pod", "PriorityClass")
 
     def admit(self, request: AdmissionRequest) -> JsonObject:
         if not request.is_write("Pod"):

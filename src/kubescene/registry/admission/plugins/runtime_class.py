@@ -14,6 +14,7 @@ class RuntimeClass:
     name = "RuntimeClass"
     reads = (RUNTIME_CLASSES,)
     is_quiet = True
+    kinds = ("Pod",)
 
     def admit(self, request: AdmissionRequest) -> JsonObject:
         if not request.is_create("Pod"):

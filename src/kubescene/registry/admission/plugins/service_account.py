@@ -18,6 +18,7 @@ class ServiceAccount:
     name = "ServiceAccount"
     reads = (SERVICE_ACCOUNTS,)
     is_quiet = True
+    kinds = ("Pod",)
 
     def admit(self, request: AdmissionRequest) -> JsonObject:
         if not request.is_create("Pod"):

@@ -21,6 +21,7 @@ class StorageObjectInUseProtection:
     name = "StorageObjectInUseProtection"
     reads: Sequence[GroupResource] = ()
     is_quiet = True
+    kinds = tuple(PROTECTION_FINALIZERS)
 
     def admit(self, request: AdmissionRequest) -> JsonObject:
         kind = request.resource_type.kind
