@@ -184,6 +184,20 @@ class TestCreate:
 MISSPELT = {**config_map("a"), "dataa": {}, "metadata": {"name": "a", "lables": {}}}
 
 
+def test_what_nobody_acts_on_is_warned_of(http: Http) -> None:
+    """As `kubescene run` warns of it; kubectl shows the header."""
+    policies = "/apis/networking.k8s.io/v1/namespaces/default/networkpolicies"
+    reply = http.post(policies, {"metadata": {"name": "p"}, "spec": {"podSelector": {}}})
+    told = "NetworkPolicy has no effect: there is no network to keep apart"
+    assert (reply.status, reply.all("warning")) == (201, [f'299 - "{told}"'])
+    scalers = "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers"
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+    body = {"metadata": {"name": "h"}, "spec": {"scaleTargetRef": target, "maxReplicas": 3}}
+    [told] = http.post(scalers, body).all("warning")
+    assert "the controller horizontalpodautoscaler does not run" in told
+    assert not http.post(CONFIG_MAPS, {"metadata": {"name": "c"}}).all("warning")
+
+
 class TestFieldValidation:
     def test_strict_names_every_unknown_field(self, http: Http) -> None:
         reply = http.post(f"{CONFIG_MAPS}?fieldValidation=Strict", MISSPELT)

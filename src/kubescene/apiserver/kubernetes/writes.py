@@ -23,6 +23,7 @@ from kubescene.apiserver.requests import DEFAULT_MAX_BODY, MAX_BODY, Request, Ta
 from kubescene.apiserver.responses import Response, json_response, success_status
 from kubescene.errors import BadRequestError, Cause, InvalidError, NotFoundError
 from kubescene.registry import Registry
+from kubescene.scenario.validation.unsimulated import without_effect
 from kubescene.types import JsonObject, JsonValue
 
 SHOWN_WHEN_GONE = frozenset(
@@ -57,6 +58,7 @@ class Writes:
         """POST to a collection."""
         obj = await self.read_object(target, request)
         check_namespace(obj, target)
+        self._warn_of_no_effect(target, request)
         options = write_options(request)
         record = await self.engine.submit(
             lambda: self.registry.create(
@@ -64,6 +66,12 @@ class Writes:
             )
         )
         return await self._rendered(record, target, request, form, 201)
+
+    def _warn_of_no_effect(self, target: Target, request: Request) -> None:
+        """As `kubescene run` does: what nobody acts on is named when somebody uses it."""
+        gvk, controllers = target.resource_type.gvk, self.engine.cluster.registrations
+        if told := without_effect(gvk.group, gvk.kind, controllers):
+            request.warnings.append(told)
 
     async def update(self, target: Target, request: Request, form: ResponseForm) -> Response:
         """PUT to an object, or to one of the subresources that have its kind."""
@@ -105,6 +113,8 @@ class Writes:
             return record, is_new
 
         record, is_new = await self.engine.submit(command)
+        if is_new:
+            self._warn_of_no_effect(target, request)
         return await self._rendered(record, target, request, form, 201 if is_new else 200)
 
     async def delete(self, target: Target, request: Request, form: ResponseForm) -> Response:

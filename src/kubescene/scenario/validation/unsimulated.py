@@ -223,6 +223,15 @@ def _parts(patch: Any) -> Collection[str]:
     return {part for path in paths for part in path.split("/")[1:2]}
 
 
+def without_effect(group: str, kind: str, controllers: Iterable[str]) -> str:
+    """Why objects of a kind do nothing in a world with these controllers; empty if they do."""
+    controller = KINDS.get((group, kind))
+    if controller is not None and controller not in frozenset(controllers):
+        return f"{kind} has no effect: the controller {controller} does not run"
+    inert = INERT.get((group, kind))
+    return "" if inert is None else f"{kind} has no effect: {inert}"
+
+
 def _of_object(obj: JsonObject, players: Players) -> Iterator[Use]:
     kind = obj["kind"]
     group = str(obj["apiVersion"]).rpartition("/")[0]
