@@ -99,7 +99,8 @@ def test_the_note_on_layers_draws_those_that_are_checked() -> None:
     (drawn,) = blocks(ROOT / "docs/design/0001-layers.md", "")
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     layers = project["tool"]["importlinter"]["contracts"][0]["layers"]
-    *above, lowest = [line.split("  ")[0] for line in drawn.splitlines()]
+    lines = drawn.replace(" ·\n", " · ").splitlines()
+    *above, lowest = [line.split("  ")[0] for line in lines]
     beside = [" | ".join(f"kubescene.{name}" for name in each.split(" · ")) for each in above]
     assert [*beside, *(f"kubescene.{name}" for name in lowest.split(" · "))] == layers
 
