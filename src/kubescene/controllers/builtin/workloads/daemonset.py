@@ -126,12 +126,17 @@ class DaemonSetReconciler:
 
     def _observe_node(self, change: Change) -> Iterable[ObjectKey]:
         """A node wakes those sets that have a pod to make or to remove there, and only these."""
-        record = change.record
+        record, previous = change.record, change.previous
         if change.type is DELETED:
             self._nodes.pop(record.name, None)
             for daemon in self._daemons.values():
                 daemon.dirty[record.name] = None
             return ()
+        # Most changes of nodes are reports of their status.
+        if previous is not None and record.labels == previous.labels:
+            spec = record.spec_key
+            if spec is not None and spec == previous.spec_key:
+                return ()
         taints = (change.object.get("spec") or {}).get("taints") or ()
         node, known = DaemonNode(record.name, record.labels, taints), self._nodes.get(record.name)
         self._nodes[record.name] = node
@@ -202,6 +207,8 @@ class DaemonSetReconciler:
         creating = isinstance(write, Create)
         if isinstance(error, NotFoundError) and not creating:
             return NOTHING
+        if not isinstance(write, Delete) and not is_pod(write):
+            return NOTHING  # Tried again later, and not told.
         writes = status_writes(daemon_set, daemon)
         if creating:
             writes = [*self._deletions.pop(key, ()), *writes]
@@ -377,6 +384,10 @@ def over(daemon_set: JsonObject, daemon: Daemon, name: str) -> Notice | None:
         told = f"Found succeeded {where}, will try to delete it"
         return notice(daemon_set, NORMAL, "SucceededDaemonPod", told)
     return None
+
+
+def is_pod(write: Write) -> bool:
+    return isinstance(write, Create) and write.obj["kind"] == POD.kind
 
 
 def notice(daemon_set: JsonObject, kind: str, reason: str, message: str) -> Notice:

@@ -7,6 +7,7 @@ updates wait. Claims are made before the pods that use them.
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from enum import Enum
 from typing import TypeAlias
@@ -103,24 +104,31 @@ class Replica(Struct, frozen=True, gc=False):
 
 
 class Members:
-    """The pods that one set owns, by name. ``strays`` no longer belong to it."""
-
-    __slots__ = ("key", "pods", "selector", "strays")
+    """The pods of one set by name, and counts of them. ``strays`` no longer belong to it."""
 
     def __init__(self, key: ObjectKey, selector: LabelSelector) -> None:
         self.key = key
         self.selector = selector
         self.pods: dict[str, Replica] = {}
         self.strays: dict[str, None] = {}
+        self.ready = 0
+        self.away = 0
+        """Pods that are not ready, or on their way out."""
+        self.odd = 0
+        """Pods that have ended, or are not labelled as they should be."""
+        self.revisions: Counter[str] = Counter()
+        self.staying: Counter[str] = Counter()
+        """The revisions of pods that are not on their way out."""
+        self._ordinals: Counter[int] = Counter()
+        self._start = self._missing = 0
 
     def put(self, record: Record) -> None:
+        self.remove(record.name)
         parent, ordinal = numbered(record.name)
         if parent != self.key.name or not self.selector.matches(record.labels):
-            self.pods.pop(record.name, None)
-            self.strays.setdefault(record.name)
+            self.strays[record.name] = None
             return
-        self.strays.pop(record.name, None)
-        self.pods[record.name] = Replica(
+        pod = self.pods[record.name] = Replica(
             ordinal,
             record.name,
             record.uid,
@@ -130,10 +138,31 @@ class Members:
             record.deleting,
             record.labels.get(NAME_LABEL) == record.name == f"{parent}-{ordinal}",
         )
+        self._count(pod, 1)
 
     def remove(self, name: str) -> None:
-        self.pods.pop(name, None)
         self.strays.pop(name, None)
+        if (pod := self.pods.pop(name, None)) is not None:
+            self._count(pod, -1)
+
+    def first_missing(self, start: int) -> int:
+        """The lowest ordinal, from a start on, that no pod has."""
+        if start != self._start:
+            self._start = self._missing = start
+        while self._ordinals[self._missing] > 0:
+            self._missing += 1
+        return self._missing
+
+    def _count(self, pod: Replica, by: int) -> None:
+        self.ready += by * pod.is_ready
+        self.away += by * (pod.deleting or not pod.is_ready)
+        self.odd += by * (pod.phase in TERMINAL_PHASES or not pod.labelled)
+        self.revisions[pod.revision] += by
+        if not pod.deleting:
+            self.staying[pod.revision] += by
+        self._ordinals[pod.ordinal] += by
+        if by < 0 and self._start <= pod.ordinal < self._missing:
+            self._missing = pod.ordinal
 
 
 class StatefulSetReconciler:
@@ -240,7 +269,7 @@ class StatefulSetReconciler:
     def _sync(self, stateful_set: JsonObject, members: Members, reader: Reader) -> "Sync":
         owned = reader.owned(CONTROLLER_REVISION, stateful_set["metadata"]["uid"])
         matching = (each for each in owned if members.selector.matches(labels_of(each)))
-        sync = Sync(stateful_set, members.pods, in_order(matching), reader, self._now)
+        sync = Sync(stateful_set, members, in_order(matching), reader, self._now)
         sync.max_unavailable = self._max_unavailable
         return sync
 
@@ -281,7 +310,7 @@ class Sync:
     def __init__(
         self,
         stateful_set: JsonObject,
-        pods: dict[str, Replica],
+        members: Members,
         revisions: list[JsonObject],
         reader: Reader,
         now: int,
@@ -296,7 +325,8 @@ class Sync:
         self._ordered = spec.get("podManagementPolicy", "OrderedReady") != "Parallel"
         self._start = int((spec.get("ordinals") or {}).get("start") or 0)
         self._size = int(spec.get("replicas", 1))
-        self._pods = pods
+        self._members = members
+        self._pods = members.pods
         self._writes: list[Write] = []
         self._notices: list[Notice] = []
         self._collisions = int((stateful_set.get("status") or {}).get("collisionCount") or 0)
@@ -308,7 +338,8 @@ class Sync:
     def plan(self) -> Plan:
         status = self._status()
         if "deletionTimestamp" not in self._set["metadata"]:
-            status["currentReplicas"] -= self._manage()
+            gone = self._next_step()
+            status["currentReplicas"] -= self._manage() if gone is None else gone
         self._tell(status)
         if "deletionTimestamp" not in self._set["metadata"]:
             self._writes += removed(self._surplus())
@@ -349,30 +380,26 @@ class Sync:
     def _surplus(self) -> list[JsonObject]:
         """Revisions that no pod has any more, beyond those that are kept as history."""
         limit = int(self._spec.get("revisionHistoryLimit", 10))
-        live = {each.revision for each in self._pods.values()}
-        live |= {each["metadata"]["name"] for each in (self._current, self._update)}
-        history = [each for each in self._revisions if each["metadata"]["name"] not in live]
+        live = {each["metadata"]["name"] for each in (self._current, self._update)}
+        names = [(each["metadata"]["name"], each) for each in self._revisions]
+        used = self._members.revisions
+        history = [each for name, each in names if name not in live and not used[name]]
         return history[: max(len(history) - limit, 0)] if limit >= 0 else []
 
     # -- status ----------------------------------------------------------------------------
 
     def _status(self) -> JsonObject:
         current, update = (it["metadata"]["name"] for it in (self._current, self._update))
-        ready = available = is_current = is_updated = 0
-        delay, now = self._delay, self._now
-        for pod in self._pods.values():
-            if pod.is_ready:
-                ready += 1
-                available += not delay or pod.is_available(delay, now)
-            if not pod.deleting:
-                is_current += pod.revision == current
-                is_updated += pod.revision == update
+        members, available = self._members, self._members.ready
+        if self._delay:
+            pods = self._pods.values()
+            available = sum(each.is_available(self._delay, self._now) for each in pods)
         return {
             "observedGeneration": self._set["metadata"].get("generation", 1),
             "replicas": len(self._pods),
-            "readyReplicas": ready,
-            "currentReplicas": is_current,
-            "updatedReplicas": is_updated,
+            "readyReplicas": members.ready,
+            "currentReplicas": members.staying[current],
+            "updatedReplicas": members.staying[update],
             "currentRevision": current,
             "updateRevision": update,
             "collisionCount": self._collisions,
@@ -405,6 +432,28 @@ class Sync:
         return min((each for each in due if each > 0), default=None)
 
     # -- pods ------------------------------------------------------------------------------
+
+    def _next_step(self) -> int | None:
+        """`_manage` for a set that grows in order or has its pods; None if it takes more.
+
+        What it would come to is told by counts, so that it takes no longer for many pods.
+        """
+        members = self._members
+        if self._delay or members.odd or claim_templates(self._set):
+            return None
+        missing = members.first_missing(self._start)
+        if len(members.pods) != missing - self._start or missing > self._start + self._size:
+            return None
+        if self._ordered and members.away:
+            return 0
+        if missing < self._start + self._size:
+            if not self._ordered:
+                return None
+            self._create(self._missing(missing))
+            return 0
+        on_delete = (self._spec.get("updateStrategy") or {}).get("type") == "OnDelete"
+        is_updated = members.revisions[self._update["metadata"]["name"]] == len(members.pods)
+        return 0 if on_delete or is_updated else None
 
     def _manage(self) -> int:
         """Bring the pods closer to what they should be; how many go for an update."""
