@@ -10,6 +10,7 @@ from heapq import heappush
 from typing import TypeAlias, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from kubescene.api.records import Record
 from kubescene.api.records.templates import target_of
@@ -270,6 +271,21 @@ class Daemon:
         self._by_node: dict[str, dict[str, DaemonPod]] = {}
 
     # -- pods ------------------------------------------------------------------------------
+
+    def only_binds(self, pod: DaemonPod) -> bool:
+        """Whether a pod alone on its node has been bound to it, and nothing else has changed.
+
+        Nothing comes of that, unless there is more to look at.
+        """
+        old = self.pods.get(pod.name)
+        return (
+            old is not None
+            and not self.dirty
+            and pod.node not in self.surplus
+            and not old.bound
+            and len(self._by_node.get(pod.node, ())) == 1
+            and replace(old, bound=True) == pod
+        )
 
     def put(self, pod: DaemonPod, *, matches: bool) -> None:
         self.remove(pod.name)

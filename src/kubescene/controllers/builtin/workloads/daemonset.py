@@ -154,8 +154,7 @@ class DaemonSetReconciler:
         daemon = self._daemons.get(record.owner) if record.owner else None
         before = self._daemons.get(previous.owner) if previous and previous.owner else None
         if daemon is not None and daemon is before and change.type is not DELETED:
-            self._put(daemon, change)
-            return (daemon.key,)
+            return (daemon.key,) if self._put(daemon, change) else ()
         concerned = dict.fromkeys(self._orphans.observe(change))
         if before is not None:
             before.remove(record.name)
@@ -166,11 +165,15 @@ class DaemonSetReconciler:
             concerned.setdefault(daemon.key)
         return concerned
 
-    def _put(self, daemon: Daemon, change: Change) -> None:
+    def _put(self, daemon: Daemon, change: Change) -> bool:
+        """Note a pod of a set; whether it means something to the set."""
         record = change.record
-        daemon.put(
-            daemon_pod(record, change.object), matches=daemon.selector.matches(record.labels)
-        )
+        pod, matches = daemon_pod(record, change.object), daemon.selector.matches(record.labels)
+        means_nothing = matches and daemon.only_binds(pod)
+        daemon.put(pod, matches=matches)
+        if means_nothing:
+            daemon.dirty.clear()
+        return not means_nothing
 
     # -- deciding --------------------------------------------------------------------------
 
