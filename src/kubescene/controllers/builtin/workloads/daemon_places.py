@@ -12,7 +12,7 @@ from typing import TypeAlias, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kubescene.api.records import Record
+from kubescene.api.records.changes import Change
 from kubescene.api.records.templates import target_of
 from kubescene.api.selectors import LabelSelector
 from kubescene.api.selectors.node_selectors import NodeSelector, node_selector
@@ -77,14 +77,21 @@ class DaemonPod(Struct, frozen=True, gc=False):
         return not self.bound, self.created, self.name
 
 
-def daemon_pod(record: Record, pod: JsonObject) -> DaemonPod:
-    labels = record.labels
+def daemon_pod(change: Change, known: DaemonPod | None) -> DaemonPod:
+    """The pod after a change; what it was before spares decoding it."""
+    record, labels = change.record, change.record.labels
+    if known is not None and known.uid == record.uid:
+        wanted, created = known.node, known.created
+    else:
+        pod = change.object
+        wanted = target_of(pod["spec"])
+        created = pod["metadata"].get("creationTimestamp", "")
     return DaemonPod(
         record.name,
         record.uid,
-        record.node or target_of(pod["spec"]),
+        record.node or wanted,
         bool(record.node),
-        pod["metadata"].get("creationTimestamp", ""),
+        created,
         labels.get(REVISION_LABEL, ""),
         labels.get(GENERATION_LABEL, ""),
         record.phase,

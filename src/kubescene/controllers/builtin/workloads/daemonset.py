@@ -168,7 +168,8 @@ class DaemonSetReconciler:
     def _put(self, daemon: Daemon, change: Change) -> bool:
         """Note a pod of a set; whether it means something to the set."""
         record = change.record
-        pod, matches = daemon_pod(record, change.object), daemon.selector.matches(record.labels)
+        pod = daemon_pod(change, daemon.pods.get(record.name))
+        matches = daemon.selector.matches(record.labels)
         means_nothing = matches and daemon.only_binds(pod)
         daemon.put(pod, matches=matches)
         if means_nothing:
