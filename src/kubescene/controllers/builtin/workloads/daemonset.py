@@ -30,6 +30,7 @@ from kubescene.controllers.builtin.workloads.controller_revisions import (
     labels_of,
     new_revision,
     next_number,
+    number_of,
     removed,
     renumbered,
 )
@@ -286,7 +287,7 @@ def found_history(
     kept = current[-1]
     if len(current) > 1:
         return None, without_doubles(daemon, kept, current[:-1])
-    if kept["revision"] < number:
+    if number_of(kept) < number:
         return None, [renumbered(kept, number)]
     return History(template, hash_of(kept), old), []
 

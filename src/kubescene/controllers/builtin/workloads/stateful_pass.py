@@ -431,7 +431,7 @@ class Sync:
     # -- writes ----------------------------------------------------------------------------
 
     def _body(self, pod: Replica, revision: JsonObject) -> JsonObject:
-        template = template_of(revision)
+        template = template_of(revision) or self._spec["template"]
         given = template.get("metadata") or {}
         own = self._set["metadata"]
         metadata: JsonObject = {
