@@ -274,6 +274,9 @@ def test_shortcuts_change_nothing() -> None:
         }
         volumes = [{"name": "v", "persistentVolumeClaim": {"claimName": "100-percent"}}]
         notes = {"text": '"key":"metadata.name","operator":"In","values":["x"]'}
+        world.create(make_node("small").cpu("1").memory("1Gi"))
+        wide = [{"name": "c", "image": "v1", "resources": {"requests": {"cpu": "2"}}}]
+        world.create(daemon_set("wide", pod={"containers": wide}))
         ds = daemon_set(pod={"affinity": affinity})
         ds["spec"]["template"]["metadata"]["annotations"] = notes
         world.create(ds)
@@ -283,7 +286,8 @@ def test_shortcuts_change_nothing() -> None:
         world.advance("1m")
     for kind in ("pods", "daemonsets", "controllerrevisions"):
         assert worlds[0].list(kind) == worlds[1].list(kind)
-    assert status(worlds[0])["numberReady"] == 3
+    assert status(worlds[0])["numberReady"] == 4
+    assert status(worlds[0], "wide")["numberUnavailable"] == 1
 
 
 def test_a_world_without_sets_hears_of_no_node() -> None:

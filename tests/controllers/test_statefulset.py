@@ -8,6 +8,7 @@ import kubescene
 from kubescene.api.feature_gates import MAX_UNAVAILABLE_STATEFUL_SET
 from kubescene.cluster.options import ClusterOptions
 from kubescene.controllers.builtin.late_pods import LatePodsController
+from kubescene.controllers.builtin.workloads.stateful_pass import Sync
 from kubescene.errors import ConfigurationError
 from kubescene.testing import make_node, make_pod
 from kubescene.types import JsonObject
@@ -284,6 +285,35 @@ def test_a_fork_goes_on_alike(cluster: kubescene.Cluster) -> None:
     assert cluster.list("pods") == fork.list("pods")
     assert status(cluster) == status(fork)
     assert names(fork) == ["db-0"]
+
+
+@pytest.mark.parametrize("policy", ["OrderedReady", "Parallel"])
+@pytest.mark.parametrize("strategy", ["RollingUpdate", "OnDelete"])
+def test_counting_comes_to_the_same_as_walking(
+    policy: str, strategy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def play() -> list[list[JsonObject]]:
+        cluster = new_cluster(events=True)
+        update = {"type": strategy}
+        cluster.create(stateful_set(podManagementPolicy=policy, updateStrategy=update))
+        cluster.settle()
+        for change in (
+            {"replicas": 5},
+            {"template": {"spec": {"containers": [{"name": "c", "image": "v2"}]}}},
+            {"ordinals": {"start": 2}},
+            {"replicas": 2},
+            {"template": {"spec": {"nodeSelector": {"nobody": "has"}}}},
+            {"template": {"spec": {"nodeSelector": None}}},
+        ):
+            cluster.patch("StatefulSet", "db", {"spec": change})
+            cluster.settle()
+            cluster.delete("pods", names(cluster)[0])
+            cluster.settle()
+        return [cluster.list(kind) for kind in ("pods", "statefulsets", "events")]
+
+    quick = play()
+    monkeypatch.setattr(Sync, "_next_step", lambda self: None)
+    assert play() == quick
 
 
 def test_a_world_without_sets_hears_of_no_pod() -> None:

@@ -51,7 +51,17 @@ DRAFT: JsonObject = {
 
 def dumped(cluster: kubescene.Cluster) -> JsonObject:
     """What kubectl get -o yaml would write of a cluster."""
-    kinds = ("nodes", "deployments", "replicasets", "pods", "namespaces", "serviceaccounts")
+    kinds = (
+        "nodes",
+        "deployments",
+        "replicasets",
+        "statefulsets",
+        "daemonsets",
+        "controllerrevisions",
+        "pods",
+        "namespaces",
+        "serviceaccounts",
+    )
     items = [obj for kind in kinds for obj in cluster.list(kind)]
     return {"apiVersion": "v1", "kind": "List", "items": items}
 
@@ -106,6 +116,29 @@ def test_a_dump_becomes_a_scenario_that_makes_the_cluster_again(cluster: kubesce
     assert run.ok, run.message
     assert run.summary.pending == []
     assert run.summary.placements_total == 4
+
+
+@pytest.mark.parametrize("kind", ["StatefulSet", "DaemonSet"])
+def test_pods_of_sets_are_made_again_by_their_sets(cluster: kubescene.Cluster, kind: str) -> None:
+    labels = {"app": "web"}
+    template = {"metadata": {"labels": labels}, "spec": make_pod("web").cpu("1").build()["spec"]}
+    cluster.create(make_node("n").cpu("8"))
+    cluster.create(
+        {
+            "apiVersion": "apps/v1",
+            "kind": kind,
+            "metadata": {"name": "web"},
+            "spec": {"selector": {"matchLabels": labels}, "template": template},
+        }
+    )
+    cluster.settle()
+    conversion = scenario_from(dumped(cluster)["items"], "again")
+    assert created(conversion.scenario) == [("Node", "n"), (kind, "web")]
+    assert conversion.left_out["Pod", "its controller makes it again"] == 1
+    run = kubescene.run(conversion.scenario)
+    assert run.ok, run.message
+    assert run.summary.warnings == []
+    assert run.summary.placements_total == 1
 
 
 def test_pods_may_stay_where_they_are() -> None:
@@ -320,16 +353,13 @@ DEFINITION: JsonObject = {
         ],
     },
 }
-DAEMON_SET: JsonObject = {
-    "apiVersion": "apps/v1",
-    "kind": "DaemonSet",
-    "metadata": {"name": "agent"},
+AUTOSCALER: JsonObject = {
+    "apiVersion": "autoscaling/v2",
+    "kind": "HorizontalPodAutoscaler",
+    "metadata": {"name": "web"},
     "spec": {
-        "selector": {"matchLabels": {"app": "agent"}},
-        "template": {
-            "metadata": {"labels": {"app": "agent"}},
-            "spec": {"containers": [{"name": "c", "image": "i"}]},
-        },
+        "maxReplicas": 3,
+        "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
     },
 }
 
@@ -337,7 +367,7 @@ DAEMON_SET: JsonObject = {
 @pytest.fixture
 def bundle(tmp_path: Path) -> Path:
     file = tmp_path / "bundle.yaml"
-    file.write_text(yaml.safe_dump_all([make_pod("p").cpu("1").build(), DAEMON_SET, MONITOR]))
+    file.write_text(yaml.safe_dump_all([make_pod("p").cpu("1").build(), AUTOSCALER, MONITOR]))
     return file
 
 
@@ -346,7 +376,7 @@ def test_who_converts_is_told_what_will_not_run(bundle: Path) -> None:
     assert done.returncode == 0
     assert "warning: 1 x ServiceMonitor.monitoring.coreos.com: nobody here knows" in done.stderr
     assert "warning: there is no Node: no pod will find a place" in done.stderr
-    assert "warning: DaemonSet has no effect: the controller daemonset does not" in done.stderr
+    assert "warning: HorizontalPodAutoscaler has no effect: the controller" in done.stderr
 
 
 def test_unknown_kinds_are_left_out_and_nodes_added(bundle: Path, tmp_path: Path) -> None:

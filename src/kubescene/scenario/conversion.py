@@ -47,7 +47,7 @@ LEFT_OUT: Mapping[str, str] = {
     "PodMetrics": "a measurement",
     "Secret": "confidential, and nobody here reads it",
 }
-RECREATED = {"ReplicaSet": ("Deployment",), "Pod": ("ReplicaSet",)}
+RECREATED = {"ReplicaSet": ("Deployment",), "Pod": ("ReplicaSet", "StatefulSet", "DaemonSet")}
 """Kinds that a controller here makes again from their owner of these kinds."""
 
 ORDER = (

@@ -15,6 +15,7 @@ from collections.abc import Hashable
 
 import numpy as np
 
+from kubescene.api.records.templates import target_of
 from kubescene.errors import PluginError
 from kubescene.scheduler.cycle.best_node import pick_small
 from kubescene.scheduler.cycle.decisions import Decision
@@ -273,6 +274,8 @@ class FastDecisions:
     def _is_special(self, pod: PodInfo) -> bool:
         if pod.nominated_node or pod.node or pod.requests is not pod.pod_class.requests:
             return True
+        if pod.pod_class.compiled(asks_for_a_node):
+            return True
         return pod.signature in self.failures.known
 
     def _find_plan(self, relevant: RelevantPlugins, pod: PodInfo) -> Plan | None:
@@ -334,7 +337,7 @@ class FastDecisions:
 
     def filtering(self, state: CycleState, pod: PodInfo) -> Filtering | None:
         # The node's name is no part of the class, and such a pod never is in the queue.
-        if pod.node or pod.is_resized:
+        if pod.node or pod.is_resized or pod.pod_class.compiled(asks_for_a_node):
             return None
         chain = self._cycle.filters
         split = chain.split(state.skipped_filters)
@@ -365,3 +368,11 @@ class FastDecisions:
 
     def failed(self, pod: PodInfo, decision: Decision, stamp: Hashable) -> None:
         self.failures.keep(pod, decision, stamp)
+
+
+def asks_for_a_node(pod_class: PodClass) -> bool:
+    """Whether pods ask for one node by name, as those of a DaemonSet do.
+
+    No other pod is like them, and no other node is looked at: there is nothing to keep.
+    """
+    return bool(target_of(pod_class.spec))

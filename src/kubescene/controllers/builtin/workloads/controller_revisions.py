@@ -26,10 +26,14 @@ def data_of(template: JsonObject) -> JsonObject:
     return {"spec": {"template": {**template, **_REPLACED}}}
 
 
-def template_of(revision: JsonObject) -> JsonObject:
-    """The template that a revision holds."""
-    template = ((revision.get("data") or {}).get("spec") or {}).get("template") or {}
-    return {name: each for name, each in template.items() if name not in _REPLACED}
+def template_of(revision: JsonObject) -> JsonObject | None:
+    """The template that a revision holds; None if it holds something else."""
+    found = revision.get("data")
+    for name in ("spec", "template"):
+        found = found.get(name) if isinstance(found, dict) else None
+    if not isinstance(found, dict) or not isinstance(found.get("spec"), dict):
+        return None
+    return {name: each for name, each in found.items() if name not in _REPLACED}
 
 
 def holds(revision: JsonObject, template: JsonObject) -> bool:
@@ -43,11 +47,16 @@ def in_order(revisions: Iterable[JsonObject]) -> list[JsonObject]:
 
 def revision_order(revision: JsonObject) -> tuple[int, str, str]:
     metadata = revision["metadata"]
-    return revision["revision"], metadata.get("creationTimestamp", ""), metadata["name"]
+    return number_of(revision), metadata.get("creationTimestamp", ""), metadata["name"]
+
+
+def number_of(revision: JsonObject) -> int:
+    """Its number; one that says none is before all others."""
+    return int(revision.get("revision") or 0)
 
 
 def next_number(revisions: Iterable[JsonObject]) -> int:
-    return max((each["revision"] for each in revisions), default=0) + 1
+    return max(map(number_of, revisions), default=0) + 1
 
 
 def new_revision(

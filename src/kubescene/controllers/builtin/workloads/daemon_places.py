@@ -10,8 +10,9 @@ from heapq import heappush
 from typing import TypeAlias, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from kubescene.api.records import Record
+from kubescene.api.records.changes import Change
 from kubescene.api.records.templates import target_of
 from kubescene.api.selectors import LabelSelector
 from kubescene.api.selectors.node_selectors import NodeSelector, node_selector
@@ -76,14 +77,21 @@ class DaemonPod(Struct, frozen=True, gc=False):
         return not self.bound, self.created, self.name
 
 
-def daemon_pod(record: Record, pod: JsonObject) -> DaemonPod:
-    labels = record.labels
+def daemon_pod(change: Change, known: DaemonPod | None) -> DaemonPod:
+    """The pod after a change; what it was before spares decoding it."""
+    record, labels = change.record, change.record.labels
+    if known is not None and known.uid == record.uid:
+        wanted, created = known.node, known.created
+    else:
+        pod = change.object
+        wanted = target_of(pod["spec"])
+        created = pod["metadata"].get("creationTimestamp", "")
     return DaemonPod(
         record.name,
         record.uid,
-        record.node or target_of(pod["spec"]),
+        record.node or wanted,
         bool(record.node),
-        pod["metadata"].get("creationTimestamp", ""),
+        created,
         labels.get(REVISION_LABEL, ""),
         labels.get(GENERATION_LABEL, ""),
         record.phase,
@@ -270,6 +278,21 @@ class Daemon:
         self._by_node: dict[str, dict[str, DaemonPod]] = {}
 
     # -- pods ------------------------------------------------------------------------------
+
+    def only_binds(self, pod: DaemonPod) -> bool:
+        """Whether a pod alone on its node has been bound to it, and nothing else has changed.
+
+        Nothing comes of that, unless there is more to look at.
+        """
+        old = self.pods.get(pod.name)
+        return (
+            old is not None
+            and not self.dirty
+            and pod.node not in self.surplus
+            and not old.bound
+            and len(self._by_node.get(pod.node, ())) == 1
+            and replace(old, bound=True) == pod
+        )
 
     def put(self, pod: DaemonPod, *, matches: bool) -> None:
         self.remove(pod.name)

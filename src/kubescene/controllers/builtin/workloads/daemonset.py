@@ -30,6 +30,7 @@ from kubescene.controllers.builtin.workloads.controller_revisions import (
     labels_of,
     new_revision,
     next_number,
+    number_of,
     removed,
     renumbered,
 )
@@ -126,12 +127,17 @@ class DaemonSetReconciler:
 
     def _observe_node(self, change: Change) -> Iterable[ObjectKey]:
         """A node wakes those sets that have a pod to make or to remove there, and only these."""
-        record = change.record
+        record, previous = change.record, change.previous
         if change.type is DELETED:
             self._nodes.pop(record.name, None)
             for daemon in self._daemons.values():
                 daemon.dirty[record.name] = None
             return ()
+        # Most changes of nodes are reports of their status.
+        if previous is not None and record.labels == previous.labels:
+            spec = record.spec_key
+            if spec is not None and spec == previous.spec_key:
+                return ()
         taints = (change.object.get("spec") or {}).get("taints") or ()
         node, known = DaemonNode(record.name, record.labels, taints), self._nodes.get(record.name)
         self._nodes[record.name] = node
@@ -149,8 +155,7 @@ class DaemonSetReconciler:
         daemon = self._daemons.get(record.owner) if record.owner else None
         before = self._daemons.get(previous.owner) if previous and previous.owner else None
         if daemon is not None and daemon is before and change.type is not DELETED:
-            self._put(daemon, change)
-            return (daemon.key,)
+            return (daemon.key,) if self._put(daemon, change) else ()
         concerned = dict.fromkeys(self._orphans.observe(change))
         if before is not None:
             before.remove(record.name)
@@ -161,11 +166,16 @@ class DaemonSetReconciler:
             concerned.setdefault(daemon.key)
         return concerned
 
-    def _put(self, daemon: Daemon, change: Change) -> None:
+    def _put(self, daemon: Daemon, change: Change) -> bool:
+        """Note a pod of a set; whether it means something to the set."""
         record = change.record
-        daemon.put(
-            daemon_pod(record, change.object), matches=daemon.selector.matches(record.labels)
-        )
+        pod = daemon_pod(change, daemon.pods.get(record.name))
+        matches = daemon.selector.matches(record.labels)
+        means_nothing = matches and daemon.only_binds(pod)
+        daemon.put(pod, matches=matches)
+        if means_nothing:
+            daemon.dirty.clear()
+        return not means_nothing
 
     # -- deciding --------------------------------------------------------------------------
 
@@ -202,6 +212,8 @@ class DaemonSetReconciler:
         creating = isinstance(write, Create)
         if isinstance(error, NotFoundError) and not creating:
             return NOTHING
+        if not isinstance(write, Delete) and not is_pod(write):
+            return NOTHING  # Tried again later, and not told.
         writes = status_writes(daemon_set, daemon)
         if creating:
             writes = [*self._deletions.pop(key, ()), *writes]
@@ -275,7 +287,7 @@ def found_history(
     kept = current[-1]
     if len(current) > 1:
         return None, without_doubles(daemon, kept, current[:-1])
-    if kept["revision"] < number:
+    if number_of(kept) < number:
         return None, [renumbered(kept, number)]
     return History(template, hash_of(kept), old), []
 
@@ -377,6 +389,10 @@ def over(daemon_set: JsonObject, daemon: Daemon, name: str) -> Notice | None:
         told = f"Found succeeded {where}, will try to delete it"
         return notice(daemon_set, NORMAL, "SucceededDaemonPod", told)
     return None
+
+
+def is_pod(write: Write) -> bool:
+    return isinstance(write, Create) and write.obj["kind"] == POD.kind
 
 
 def notice(daemon_set: JsonObject, kind: str, reason: str, message: str) -> Notice:
