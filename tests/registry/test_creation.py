@@ -62,8 +62,11 @@ def test_each_object_of_one_body_gets_the_defaults_of_its_metadata(client: Direc
         created(client, {**workload("Job"), "apiVersion": "batch/v1", "spec": body} | named(name))
         for name in ("a", "b")
     ]
-    labels = [job["metadata"]["labels"] for job in jobs]
-    assert labels == [{"app": "a"}] * 2
+    # Labels that a Job has for want of others are those of its template, made-up ones included.
+    for job in jobs:
+        labels = job["metadata"]["labels"]
+        assert labels == job["spec"]["template"]["metadata"]["labels"]
+        assert (labels["app"], labels["job-name"]) == ("a", job["metadata"]["name"])
     spaces = [client.create({"apiVersion": "v1", "kind": "Namespace"} | named(n)) for n in "xyz"]
     orders = {tuple(space.decode()["metadata"]) for space in spaces}
     assert len(orders) == 1

@@ -71,7 +71,7 @@ def test_the_example_has_its_placements(example: Summary) -> None:
     placed = {p.pod: p for p in example.placements}
     assert placed["default/report"].node == "batch-0"
     assert placed["default/database"].node.startswith("node-")
-    assert (placed["default/search"].step, placed["default/search"].feasible) == ("4.1", 1)
+    assert (placed["default/search"].step, placed["default/search"].feasible) == ("4.1", 2)
     web = [p for p in example.placements if p.pod.startswith("default/web-")]
     assert len(web) == 6
     assert all(p.candidates == 4 and p.feasible == 3 for p in web)

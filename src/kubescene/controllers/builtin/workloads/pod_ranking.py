@@ -36,12 +36,14 @@ class RankedPod(Struct, frozen=True):
 def deletion_order(
     pods: Sequence[JsonObject], now: int, related: Sequence[JsonObject] = ()
 ) -> list[JsonObject]:
-    """The same pods, the first to be deleted first; full ties by name.
+    """The same pods, given in order of creation, the first to be deleted first.
+
+    Of equals the newest goes: names are made by lot, and nothing shall depend on them.
 
     Nodes with more of the ``related`` pods are relieved first.
     """
     by_node = Counter(pod["spec"].get("nodeName", "") for pod in related)
-    candidates = [candidate(pod, by_node) for pod in sorted(pods, key=pod_name)]
+    candidates = [candidate(pod, by_node) for pod in reversed(pods)]
     candidates.sort(key=cmp_to_key(lambda one, other: compare(one, other, now)))
     return [found.pod for found in candidates]
 
@@ -80,10 +82,6 @@ def compare_ages(one: RankedPod, other: RankedPod, age: int, other_age: int) -> 
     if age != other_age:
         return age - other_age
     return -1 if one.uid < other.uid else 1
-
-
-def pod_name(pod: JsonObject) -> str:
-    return str(pod["metadata"]["name"])
 
 
 def deletion_cost(metadata: JsonObject) -> int:
