@@ -15,6 +15,7 @@ CASES = {
     "cronjob": 26,
     "cronlive": 5,
     "deployment": 62,
+    "endpoints": 24,
     "gc": 22,
     "job": 60,
     "statefulset": 55,

@@ -15,6 +15,9 @@ from kubescene.controllers.builtin.nodes.node_lifecycle import node_lifecycle
 from kubescene.controllers.builtin.nodes.nodeset import NodeSetReconciler
 from kubescene.controllers.builtin.nodes.pod_garbage_collector import pod_garbage_collector
 from kubescene.controllers.builtin.nodes.taint_eviction import taint_eviction
+from kubescene.controllers.builtin.services.endpoint_slices import endpoint_slices
+from kubescene.controllers.builtin.services.endpoints import endpoints
+from kubescene.controllers.builtin.services.mirrored_endpoints import mirrored_endpoints
 from kubescene.controllers.builtin.storage.ephemeral_volume import ephemeral_volume
 from kubescene.controllers.builtin.storage.persistent_volume_binder import persistent_volume_binder
 from kubescene.controllers.builtin.storage.resource_claim import resource_claim
@@ -29,11 +32,20 @@ from kubescene.controllers.builtin.workloads.statefulset import statefulset
 from kubescene.controllers.kubelet import KUBELET, NO_DELAYS, KubeletDelays, kubelet
 from kubescene.controllers.registrations import Registration
 
+SERVICES = (
+    Registration("endpoints", endpoints),
+    Registration("endpointslice", endpoint_slices),
+    Registration("endpointslicemirroring", mirrored_endpoints),
+)
+"""Who says where the pods of a Service are: for clients of a cluster that looks like a real one."""
+
 
 def table(
     *, delays: KubeletDelays = NO_DELAYS, events: bool = False, gates: Collection[str] = ()
 ) -> tuple[Registration, ...]:
-    """The controllers that every world has, in settle order; with ``events`` Events expire.
+    """The controllers that every world has, in settle order.
+
+    With ``events`` Events expire, and Services have endpoints.
 
     ``gates`` are the feature gates that are on.
     """
@@ -47,6 +59,7 @@ def table(
         Registration("cronjob", cronjob),
         Registration("ttl-after-finished", ttl_after_finished),
         Registration("disruption", disruption),
+        *(SERVICES if events else ()),
         Registration("namespace", namespace),
         Registration("storage-protection", storage_protection),
         Registration("ephemeral-volume", ephemeral_volume),

@@ -456,7 +456,8 @@ class WorkloadReplay:
     def _status(self, pod: JsonObject, phase: str, changes: JsonObject) -> JsonObject:
         now = self._world.clock.now()
         is_now_ready = changes.get("ready", phase == "Running")
-        since = now if changes.get("justReady") or not is_now_ready else self._begin - HOUR
+        is_news = changes.get("justReady") or changes.get("ready") is False
+        since = now if is_news else self._begin - HOUR
         why = {"Succeeded": "PodCompleted", "Failed": "PodFailed"}.get(phase, "")
         conditions = [ready_condition("Initialized", "True", self._begin - HOUR)]
         for name in ("Ready", "ContainersReady"):
