@@ -41,13 +41,16 @@ SERVICES = (
 
 
 def table(
-    *, delays: KubeletDelays = NO_DELAYS, events: bool = False, gates: Collection[str] = ()
+    *,
+    delays: KubeletDelays = NO_DELAYS,
+    events: bool = False,
+    gates: Collection[str] = (),
+    namespace_delay: int = 0,
 ) -> tuple[Registration, ...]:
     """The controllers that every world has, in settle order.
 
-    With ``events`` Events expire, and Services have endpoints.
-
-    ``gates`` are the feature gates that are on.
+    With ``events`` Events expire, and Services have endpoints. ``gates`` are the feature gates that
+    are on. ``namespace_delay`` is how long a namespace that goes keeps its content.
     """
     return (
         controller_from(NodeSetReconciler),
@@ -60,7 +63,7 @@ def table(
         Registration("ttl-after-finished", ttl_after_finished),
         Registration("disruption", disruption),
         *(SERVICES if events else ()),
-        Registration("namespace", namespace),
+        Registration("namespace", partial(namespace, delay=namespace_delay)),
         Registration("storage-protection", storage_protection),
         Registration("ephemeral-volume", ephemeral_volume),
         Registration("persistentvolume-binder", persistent_volume_binder),
