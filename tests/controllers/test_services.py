@@ -5,6 +5,8 @@ import pytest
 from kubescene.cluster import ClusterOptions, ClusterWorld
 from kubescene.controllers.builtin.services import addresses, endpoint_slices
 from kubescene.controllers.builtin.services.endpoints import OVER_CAPACITY, truncated
+from kubescene.errors import InvalidError
+from kubescene.registry.admission.chain import AdmissionRequest
 from kubescene.testing import make_node, make_pod
 from kubescene.types import JsonObject
 
@@ -275,3 +277,35 @@ def test_new_endpoints_go_where_they_fit_best() -> None:
     assert endpoint_slices.roomiest_fit([few, many], 40) is many
     assert endpoint_slices.roomiest_fit([few, many], 41) is few
     assert endpoint_slices.roomiest_fit([few, many], 91) is None
+
+
+def test_writes_that_are_refused_are_told_and_tried_again(world: ClusterWorld) -> None:
+    class Refusal:
+        name = "refusal"
+        active = True
+
+        def admit(self, request: AdmissionRequest) -> JsonObject:
+            if self.active and request.obj.get("kind") in ("Endpoints", "EndpointSlice"):
+                raise InvalidError("not now")
+            return request.obj
+
+    refusal = Refusal()
+    run(world, "p1", "10.0.0.1")
+    world.registry.admission.plugins = (*world.registry.admission.plugins, refusal)
+    serve(world)
+    assert slices(world) == []
+    told = {each["reason"]: each["message"] for each in world.list("Event")}
+    assert told["FailedToCreateEndpoint"] == (
+        "Failed to create endpoint for service default/web: not now"
+    )
+    assert told["FailedToUpdateEndpointSlices"] == (
+        "Error updating Endpoint Slices for Service default/web: failed to create EndpointSlice "
+        "for Service default/web: not now"
+    )
+    refusal.active = False
+    assert reached(world) == ["10.0.0.1"]
+    refusal.active = True
+    give(world, "p1", "10.0.0.2")
+    assert "FailedToUpdateEndpoint" in {each["reason"] for each in world.list("Event")}
+    refusal.active = False
+    assert reached(world) == ["10.0.0.2"]

@@ -29,6 +29,7 @@ from kubescene.controllers.builtin.services.known_slices import (
     in_place_of,
     new_slice,
     ports_key,
+    refusal,
     same_endpoint,
 )
 from kubescene.controllers.builtin.services.service_pods import (
@@ -52,10 +53,11 @@ from kubescene.controllers.reconcile import (
     Update,
     Write,
 )
-from kubescene.errors import ApiError, ConflictError, ForbiddenError, NotFoundError
+from kubescene.errors import ApiError
 from kubescene.types import JsonObject
 
 MANAGER = "endpointslice-controller.k8s.io"
+REPORTER = "endpoint-slice-controller"
 MOST_ENDPOINTS = 100
 ZONE = "topology.kubernetes.io/zone"
 _RESERVED = (SERVICE_NAME, MANAGED_BY, HEADLESS)
@@ -112,11 +114,8 @@ class EndpointSliceReconciler:
         return Plan(writes)
 
     def refused(self, key: ObjectKey, write: Write, error: ApiError, reader: Reader) -> Plan:
-        """Others were faster, or nothing may be created any more."""
-        del key, write, reader
-        if isinstance(error, ConflictError | ForbiddenError | NotFoundError):
-            return NOTHING
-        raise error
+        service = reader.find(ObjectRef(SERVICE, key.name, key.namespace))
+        return refusal(service, write, error, REPORTER)
 
     def _endpoints(
         self,

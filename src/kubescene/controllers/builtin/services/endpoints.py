@@ -38,7 +38,7 @@ from kubescene.controllers.reconcile import (
     Update,
     Write,
 )
-from kubescene.errors import ApiError, ConflictError, ForbiddenError, NotFoundError
+from kubescene.errors import ApiError, ConflictError, NotFoundError
 from kubescene.recording import WARNING, Notice, regarding
 from kubescene.types import JsonObject
 
@@ -98,34 +98,25 @@ class EndpointsReconciler:
         return Plan((Update({**known, "metadata": metadata, "subsets": renewed["subsets"]}),))
 
     def refused(self, key: ObjectKey, write: Write, error: ApiError, reader: Reader) -> Plan:
-        """Others were faster, or nothing may be created any more; the second is told."""
+        """What is refused is told, unless others were faster, or nothing may be created."""
         if isinstance(error, ConflictError | NotFoundError):
             return NOTHING
-        if not isinstance(error, ForbiddenError):
-            raise error
-        service = reader.find(ObjectRef(SERVICE, key.name, key.namespace))
-        if service is None or error.has_cause("NamespaceTerminating"):
+        if error.has_cause("NamespaceTerminating"):
             return NOTHING
-        verb, named = (
-            ("Create", "endpoint for service")
-            if isinstance(write, Create)
-            else (
-                "Update",
-                "endpoint",
-            )
-        )
+        verb = "Create" if isinstance(write, Create) else "Update"
+        named = "endpoint for service" if verb == "Create" else "endpoint"
         message = f"Failed to {verb.lower()} {named} {key.namespace}/{key.name}: {error.message}"
-        about = {**regarding(service), "kind": "Endpoints"}
-        notice = Notice(about, WARNING, f"FailedTo{verb}Endpoint", message, MANAGER)
-        return Plan(notices=(notice,))
+        metadata = {"namespace": key.namespace, "name": key.name}
+        unwritten = {"apiVersion": "v1", "kind": "Endpoints", "metadata": metadata}
+        known = reader.find(ObjectRef(ENDPOINTS, key.name, key.namespace)) or unwritten
+        reason = f"FailedTo{verb}Endpoint"
+        return Plan(notices=(Notice(regarding(known), WARNING, reason, message, MANAGER),))
 
 
 def endpoints_of(service: JsonObject, pods: Iterable[JsonObject]) -> JsonObject:
     spec, metadata = service["spec"], service["metadata"]
     published = bool(spec.get("publishNotReadyAddresses"))
-    family = address_types(service)[0]
-    if (families := spec.get("ipFamilies")) and families[0] != family:
-        family = families[0]
+    family = (spec.get("ipFamilies") or address_types(service))[0]
     parts = Subsets()
     for pod in pods:
         if not in_endpoints(pod, while_terminating=published):

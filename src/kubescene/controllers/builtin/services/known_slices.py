@@ -6,7 +6,9 @@ from typing import Any
 from kubescene.api.records.changes import DELETED, Change
 from kubescene.client import ObjectRef, Reader
 from kubescene.controllers.builtin.services.service_pods import ENDPOINT_SLICE
-from kubescene.controllers.reconcile import ObjectKey
+from kubescene.controllers.reconcile import NOTHING, Create, Delete, ObjectKey, Plan, Write
+from kubescene.errors import ApiError, ConflictError, NotFoundError
+from kubescene.recording import WARNING, Notice, regarding
 from kubescene.types import JsonObject
 
 MANAGED_BY = "endpointslice.kubernetes.io/managed-by"
@@ -109,3 +111,24 @@ def _compared(endpoint: JsonObject) -> dict[str, Any]:
         "conditions": {name: value for name, value in conditions.items() if value is not None},
         "targetRef": {name: each for name, each in target.items() if name != "resourceVersion"},
     }
+
+
+def refusal(owner: JsonObject | None, write: Write, error: ApiError, reporter: str) -> Plan:
+    """Tell that slices of a Service or of Endpoints could not be written.
+
+    Nothing is told if others were faster, or if the namespace goes and nothing can be created.
+    """
+    if (
+        owner is None
+        or isinstance(error, ConflictError | NotFoundError)
+        or error.has_cause("NamespaceTerminating")
+    ):
+        return NOTHING
+    place, kind = f"{owner['metadata']['namespace']}/{owner['metadata']['name']}", owner["kind"]
+    verb = {Create: "create", Delete: "delete"}.get(type(write), "update")
+    message = (
+        f"Error updating Endpoint Slices for {kind} {place}: failed to {verb} EndpointSlice for "
+        f"{kind} {place}: {error.message}"
+    )
+    reason = "FailedToUpdateEndpointSlices"
+    return Plan(notices=(Notice(regarding(owner), WARNING, reason, message, reporter),))

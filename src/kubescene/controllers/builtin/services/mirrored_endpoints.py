@@ -18,6 +18,7 @@ from kubescene.controllers.builtin.services.known_slices import (
     in_place_of,
     new_slice,
     ports_key,
+    refusal,
     same_endpoint,
 )
 from kubescene.controllers.builtin.services.service_pods import (
@@ -27,7 +28,6 @@ from kubescene.controllers.builtin.services.service_pods import (
     SERVICE,
 )
 from kubescene.controllers.reconcile import (
-    NOTHING,
     Create,
     Delete,
     ObjectKey,
@@ -36,7 +36,7 @@ from kubescene.controllers.reconcile import (
     Write,
 )
 from kubescene.controllers.runtime import ReconcilerController
-from kubescene.errors import ApiError, ConflictError, ForbiddenError, NotFoundError
+from kubescene.errors import ApiError
 from kubescene.recording import WARNING, Notice, regarding
 from kubescene.types import JsonObject
 
@@ -78,11 +78,8 @@ class MirroringReconciler:
         return mirrored(endpoints, known)
 
     def refused(self, key: ObjectKey, write: Write, error: ApiError, reader: Reader) -> Plan:
-        """Others were faster, or nothing may be created any more."""
-        del key, write, reader
-        if isinstance(error, ConflictError | ForbiddenError | NotFoundError):
-            return NOTHING
-        raise error
+        endpoints = reader.find(ObjectRef(ENDPOINTS, key.name, key.namespace))
+        return refusal(endpoints, write, error, REPORTER)
 
 
 def is_mirrored(endpoints: JsonObject) -> bool:
