@@ -20,8 +20,8 @@ from kubescene.scenario import ScenarioBuilder
 from kubescene.testing import make_node, make_pod
 
 PODS = "/api/v1/namespaces/default/pods"
-SCHEDULER = "kubescene.scheduler"
-"""The collector looks for what is left of a scheduler when its world ends."""
+SCHEDULER = ("kubescene.scheduler", "kubescene.bounded")
+"""With dicts that it has. The collector looks for what is left of a scheduler when its world ends."""
 
 
 @pytest.fixture(scope="module")

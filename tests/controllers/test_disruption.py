@@ -4,10 +4,11 @@ import pytest
 
 from kubescene.actors import Actor
 from kubescene.api.disruption_budgets import BUDGET
+from kubescene.api.kinds import POD
 from kubescene.api.records.changes import Change
 from kubescene.clock import SECOND
-from kubescene.cluster import ClusterWorld
-from kubescene.controllers.builtin.workloads.disruption import DisruptionReconciler
+from kubescene.cluster import ClusterOptions, ClusterWorld
+from kubescene.controllers.builtin.workloads.disruption import DisruptionReconciler, printed
 from kubescene.controllers.reconcile import ObjectKey
 from kubescene.errors import TooManyRequestsError
 from kubescene.testing import make_deployment, make_node, make_pod, make_replica_set
@@ -230,3 +231,48 @@ def test_budgets_that_are_gone_are_forgotten(world: ClusterWorld) -> None:
     world.delete("pdb", "guard")
     assert reconciler.reconcile(noted[-1], client, 0).writes == ()
     assert reconciler._covered == {}
+
+
+@pytest.mark.parametrize(
+    ("spec", "told"),
+    [
+        ({"maxUnavailable": 1}, True),
+        ({"minAvailable": "50%"}, True),
+        ({"minAvailable": 1}, False),
+    ],
+)
+def test_pods_that_nobody_manages_are_told_where_owners_count(spec: JsonObject, told: bool) -> None:
+    cluster = ClusterWorld(ClusterOptions(events=True))
+    cluster.create(make_pod("bare").label(app="web"))
+    guard(cluster, **spec)
+    reasons = [each["reason"] for each in cluster.settle().list("Event")]
+    assert ("UnmanagedPods" in reasons) is told
+
+
+def test_counts_of_unmanaged_pods_go_down_again(world: ClusterWorld) -> None:
+    reconciler = DisruptionReconciler(world.scheme)
+    client = world.client(Actor("test"))
+    noted: list[ObjectKey] = []
+    for kind in (BUDGET, POD):
+        client.watch(kind, lambda change: noted.extend(reconciler.observe(change)))
+    guard(world, maxUnavailable=1)
+    world.create(make_pod("bare").label(app="web"))
+    key = ObjectKey("default", "guard")
+    assert [each.reason for each in reconciler.reconcile(key, client, 0).notices] == [
+        "UnmanagedPods"
+    ]
+    world.delete("pods", "bare", grace_period_s=0)
+    assert [each.reason for each in reconciler.reconcile(key, client, 0).notices] == ["NoPods"]
+
+
+def test_selectors_are_printed_as_go_does() -> None:
+    assert printed(None) == "nil"
+    expressions = [
+        {"key": "a", "operator": "In", "values": ["x", "y"]},
+        {"key": "b", "operator": "Exists"},
+    ]
+    assert printed({"matchLabels": {"n": "1", "m": "2"}, "matchExpressions": expressions}) == (
+        "&LabelSelector{MatchLabels:map[string]string{m: 2,n: 1,},MatchExpressions:"
+        "[]LabelSelectorRequirement{LabelSelectorRequirement{Key:a,Operator:In,Values:[x y],},"
+        "LabelSelectorRequirement{Key:b,Operator:Exists,Values:[],},},}"
+    )

@@ -3,6 +3,8 @@
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import kubescene
 from kubescene.api.options import DeleteOptions
@@ -548,3 +550,90 @@ def test_an_object_at_which_something_breaks_is_looked_at_again(
 
 def stumble(*_: object) -> None:
     raise RuntimeError("stumbled")
+
+
+class Family:
+    """Config maps by number, and which of them should be left: what has lost all owners is not."""
+
+    def __init__(self) -> None:
+        self.cluster = ClusterWorld()
+        self.cluster.start(["garbage-collector"])
+        self.made: list[JsonObject] = []
+        self.owners: dict[int, set[int]] = {}
+
+    def create(self, owners: set[int], *, blocks: bool) -> None:
+        """With owners that were once there; those that do not exist any more count for nothing."""
+        number, owners = len(self.made), {each for each in owners if each < len(self.made)}
+        given = [self.made[each] for each in sorted(owners)]
+        self.made.append(self.cluster.create(config_map(f"c{number}", *given, blocks=blocks)))
+        left = {each for each in owners if each in self.owners}
+        if left or not owners:
+            self.owners[number] = left
+
+    def delete(self, number: int, policy: str) -> None:
+        if number < len(self.made) and exists(self.cluster, f"c{number}"):
+            delete(self.cluster, f"c{number}", policy)
+            self._lose(number)
+
+    def _lose(self, number: int) -> None:
+        if self.owners.pop(number, None) is None:
+            return
+        for each, owners in [*self.owners.items()]:
+            if number in owners:
+                owners.remove(number)
+                if not owners:
+                    self._lose(each)
+
+    def left(self) -> dict[str, list[str]]:
+        """Names and owners of what is left; nothing of it is going."""
+        found = self.cluster.settle().list("configmaps", namespace="default")
+        assert not [it for it in found if "deletionTimestamp" in it["metadata"]]
+        return {
+            it["metadata"]["name"]: [
+                each["name"] for each in it["metadata"].get("ownerReferences", ())
+            ]
+            for it in found
+            if it["metadata"]["name"].startswith("c")
+        }
+
+
+NUMBERS = st.integers(0, 7)
+CREATIONS = st.tuples(st.just("create"), st.sets(NUMBERS, max_size=3), st.booleans())
+DELETIONS = st.tuples(
+    st.just("delete"), NUMBERS, st.sampled_from(["Background", "Foreground", "Orphan"])
+)
+
+
+def played(acts: list[Any]) -> Family:
+    family = Family()
+    for act in acts:
+        match act:
+            case ("create", owners, blocks):
+                family.create(owners, blocks=blocks)
+            case ("delete", number, policy):
+                family.delete(number, policy)
+            case _:
+                family.cluster.settle()
+    return family
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(
+        CREATIONS | DELETIONS.filter(lambda it: it[2] != "Orphan") | st.just("settle"), max_size=25
+    )
+)
+def test_however_deletions_fall_together_the_same_is_left(acts: list[Any]) -> None:
+    family = played(acts)
+    wanted = {
+        f"c{number}": [f"c{each}" for each in sorted(owners)]
+        for number, owners in family.owners.items()
+    }
+    assert family.left() == wanted
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(CREATIONS | DELETIONS | st.just("settle"), max_size=25))
+def test_no_reference_is_left_to_an_owner_that_has_gone(acts: list[Any]) -> None:
+    left = played(acts).left()
+    assert not [name for name, owners in left.items() if not set(owners) <= set(left)]

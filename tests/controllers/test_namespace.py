@@ -7,8 +7,12 @@ from kubescene.api.records.changes import Change, ChangeType
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.client import ObjectRef
 from kubescene.clock import SECOND
-from kubescene.cluster import Cluster, ClusterOptions
+from kubescene.cluster import Cluster, ClusterOptions, ClusterWorld
+from kubescene.controllers.builtin import table
+from kubescene.controllers.builtin.deletion.namespace import USUAL_DELAY
 from kubescene.controllers.kubelet import KubeletDelays
+from kubescene.controllers.registrations import ControllerRegistrations
+from kubescene.testing import make_replica_set
 from widgets import widget_definition
 
 CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")
@@ -137,3 +141,73 @@ def test_custom_objects_of_later_definitions_go_too(cluster: Cluster) -> None:
     cluster.settle()
     assert client.list(GroupVersionKind("example.com", "v1", "Widget")) == []
     assert client.find(ObjectRef(NAMESPACE, "team")) is None
+
+
+def waiting_world(kubelet: KubeletDelays | None = None) -> ClusterWorld:
+    """A world that waits before it empties a namespace, with a node and something in "team"."""
+    delays = kubelet or KubeletDelays()
+    registered = ControllerRegistrations(table(delays=delays, namespace_delay=USUAL_DELAY))
+    world = ClusterWorld(controllers=registered)
+    for obj in (namespace(), config_map(), node()):
+        world.create(obj)
+    return world.settle()
+
+
+def failures(world: ClusterWorld) -> dict[str, str]:
+    conditions = world.get("Namespace", "team")["status"].get("conditions") or ()
+    return {each["type"]: each["message"] for each in conditions if each["status"] == "True"}
+
+
+def test_with_a_delay_nothing_is_deleted_before_it_is_over() -> None:
+    world = waiting_world()
+    world.delete("Namespace", "team")
+    world.settle().advance(4.9)
+    assert world.get("ConfigMap", "c", "team")
+    assert "conditions" not in world.get("Namespace", "team")["status"]
+    fork = world.fork()
+    for each in (world, fork):
+        each.advance(0.2)
+        assert [it["metadata"]["name"] for it in each.list("Namespace")].count("team") == 0
+
+
+def test_pods_that_outstay_their_grace_period_are_told() -> None:
+    world = waiting_world(KubeletDelays(terminate=20 * SECOND))
+    world.create(pod(nodeName="n", terminationGracePeriodSeconds=10))
+    world.settle().delete("Namespace", "team")
+    world.settle().advance("6s")
+    assert failures(world) == {}
+    world.advance("5s")
+    message = (
+        "Failed to delete all resource types, 1 remaining: unexpected items still remain in "
+        "namespace: team for gvr: /v1, Resource=pods"
+    )
+    assert failures(world) == {"NamespaceDeletionContentFailure": message}
+    assert world.get("ConfigMap", "c", "team")
+    world.advance("20s")
+    assert [it["metadata"]["name"] for it in world.list("Namespace")].count("team") == 0
+
+
+def test_pods_with_finalizers_may_take_their_time() -> None:
+    world = waiting_world()
+    held = pod(terminationGracePeriodSeconds=0)
+    held["metadata"]["finalizers"] = ["example.com/hold"]
+    world.create(held)
+    world.settle().delete("Namespace", "team")
+    world.settle().advance("30s")
+    assert failures(world) == {}
+    body = {"metadata": {"finalizers": None}}
+    world.patch("Pod", "p", body, "team", patch_type="merge")
+    world.settle()
+    assert [it["metadata"]["name"] for it in world.list("Namespace")].count("team") == 0
+
+
+def test_pods_that_cannot_be_replaced_any_more_are_no_failure() -> None:
+    world = waiting_world(KubeletDelays(terminate=20 * SECOND))
+    replica_set = make_replica_set("web", namespace="team").replicas(1).build()
+    replica_set["spec"]["template"]["spec"]["nodeName"] = "n"
+    world.create(replica_set)
+    world.settle().delete("Namespace", "team")
+    world.settle().advance("6s")
+    status = world.get("ReplicaSet", "web", "team")["status"]
+    assert status["replicas"] == 0
+    assert "conditions" not in status

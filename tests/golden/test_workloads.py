@@ -16,13 +16,18 @@ CASES = {
     "cronlive": 5,
     "daemonset": 53,
     "deployment": 62,
+    "endpoints": 24,
     "gc": 22,
     "job": 60,
+    "namespace": 16,
+    "pdb": 34,
     "statefulset": 55,
     "stsmax": 18,
     "ttl": 14,
 }
 """How many cases each file has, so that none gets lost unnoticed."""
+UNEQUAL = {"namespace-11": "has a ResourceQuota, and nobody fills in its status"}
+"""Cases that are not equal, and why."""
 
 
 @pytest.mark.parametrize("plain", [False, True])
@@ -30,7 +35,12 @@ CASES = {
 def test_worlds_equal_those_of_kube_controller_manager(family: str, plain: bool) -> None:
     [tally] = replay_files([DATA / f"{family}.jsonl.gz"], plain=plain)
     assert (tally.family, tally.cases) == (family, CASES[family])
-    assert tally.is_equal, "\n".join(str(each) for each in tally.first)
+    others = [each for each in tally.first if each.case not in UNEQUAL]
+    assert tally.differences == len(tally.first)
+    assert not others, "\n".join(str(each) for each in others)
+    assert {each.case for each in tally.first} == {
+        name for name in UNEQUAL if name.startswith(f"{family}-")
+    }
 
 
 def golden(name: str) -> Golden:

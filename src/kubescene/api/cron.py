@@ -5,7 +5,6 @@ clocks go forward is passed over, one that comes twice is due twice.
 """
 
 import re
-import zoneinfo
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import lru_cache
 
@@ -56,7 +55,7 @@ class Schedule(Struct, frozen=True):
         """The first instant after this one at which it is due."""
         if self.every:
             return (after + self.every) // SECOND * SECOND
-        zone: tzinfo = zoneinfo.ZoneInfo(self.zone) if self.zone else UTC
+        zone = zone_named(self.zone) if self.zone else UTC
         begin = datetime.fromtimestamp(after // SECOND + 1, zone)
         found = self._search(begin)
         return None if found is None else int(found.timestamp()) * SECOND
@@ -189,9 +188,17 @@ def _parse_number(text: str) -> int:
     return int(text)
 
 
+def zone_named(name: str) -> tzinfo:
+    """A time zone; raises what `zoneinfo` raises if there is none of that name."""
+    # Only schedules with a zone of their own pay for the data of zones.
+    from zoneinfo import ZoneInfo
+
+    return ZoneInfo(name)
+
+
 def is_known_zone(zone: str) -> bool:
     try:
-        zoneinfo.ZoneInfo(zone)
-    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
+        zone_named(zone)
+    except (LookupError, ValueError, OSError):
         return False
     return True

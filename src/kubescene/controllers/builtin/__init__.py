@@ -15,6 +15,9 @@ from kubescene.controllers.builtin.nodes.node_lifecycle import node_lifecycle
 from kubescene.controllers.builtin.nodes.nodeset import NodeSetReconciler
 from kubescene.controllers.builtin.nodes.pod_garbage_collector import pod_garbage_collector
 from kubescene.controllers.builtin.nodes.taint_eviction import taint_eviction
+from kubescene.controllers.builtin.services.endpoint_slices import endpoint_slices
+from kubescene.controllers.builtin.services.endpoints import endpoints
+from kubescene.controllers.builtin.services.mirrored_endpoints import mirrored_endpoints
 from kubescene.controllers.builtin.storage.ephemeral_volume import ephemeral_volume
 from kubescene.controllers.builtin.storage.persistent_volume_binder import persistent_volume_binder
 from kubescene.controllers.builtin.storage.resource_claim import resource_claim
@@ -32,11 +35,15 @@ from kubescene.controllers.registrations import Registration
 
 
 def table(
-    *, delays: KubeletDelays = NO_DELAYS, events: bool = False, gates: Collection[str] = ()
+    *,
+    delays: KubeletDelays = NO_DELAYS,
+    events: bool = False,
+    gates: Collection[str] = (),
+    namespace_delay: int = 0,
 ) -> tuple[Registration, ...]:
-    """The controllers that every world has, in settle order; with ``events`` Events expire.
+    """The controllers that every world has, in settle order.
 
-    ``gates`` are the feature gates that are on.
+    With ``events`` Events expire. ``gates`` are the feature gates that are on. ``namespace_delay`` is how long a namespace that goes keeps its content.
     """
     return (
         controller_from(NodeSetReconciler),
@@ -49,7 +56,10 @@ def table(
         Registration("cronjob", cronjob),
         Registration("ttl-after-finished", ttl_after_finished),
         Registration("disruption", disruption),
-        Registration("namespace", namespace),
+        Registration("endpoints", endpoints),
+        Registration("endpointslice", endpoint_slices),
+        Registration("endpointslicemirroring", mirrored_endpoints),
+        Registration("namespace", partial(namespace, delay=namespace_delay)),
         Registration("storage-protection", storage_protection),
         Registration("ephemeral-volume", ephemeral_volume),
         Registration("persistentvolume-binder", persistent_volume_binder),

@@ -56,7 +56,9 @@ UNTOLD = """\
 - No container runs. Pods start and become ready after the delays of `spec.simulation.kubelet`,
   and then run until they are deleted: no exits, restarts, probes, image pulls. A pod is
   `Succeeded` or `Failed` when an operation patches its status.
-- Services have addresses and no endpoints; no traffic.
+- Services have addresses, Endpoints and EndpointSlices. The stand-in for
+  kubelet gives pods no address, so these are empty until somebody writes one into
+  `status.podIP`. No traffic; no hints for `service.kubernetes.io/topology-mode: Auto`.
 
 **Volumes**
 

@@ -23,6 +23,7 @@ from kubescene.clock.timestamps import format_time, parse_time
 from kubescene.cluster.options import ClusterOptions
 from kubescene.cluster.world import ClusterWorld
 from kubescene.controllers.builtin import table
+from kubescene.controllers.builtin.deletion.namespace import USUAL_DELAY
 from kubescene.controllers.registrations import ControllerRegistrations
 from kubescene.errors import ApiError, NotFoundError
 from kubescene.shortcuts import ALL, PLAIN
@@ -154,7 +155,8 @@ class WorkloadReplay:
         options = ClusterOptions(
             events=True, start=self._begin, shortcuts=PLAIN if plain else ALL, gates=gates
         )
-        registered = [each for each in table(events=True, gates=gates) if each.name not in OFF]
+        every = table(events=True, gates=gates, namespace_delay=USUAL_DELAY)
+        registered = [each for each in every if each.name not in OFF]
         self._world = ClusterWorld(options, controllers=ControllerRegistrations(registered))
         self._client = self._world.client(CASE_USER)
         self._quiet = QUIET.get(case["family"], USUALLY_QUIET)
@@ -456,7 +458,8 @@ class WorkloadReplay:
     def _status(self, pod: JsonObject, phase: str, changes: JsonObject) -> JsonObject:
         now = self._world.clock.now()
         is_now_ready = changes.get("ready", phase == "Running")
-        since = now if changes.get("justReady") or not is_now_ready else self._begin - HOUR
+        is_news = changes.get("justReady") or changes.get("ready") is False
+        since = now if is_news else self._begin - HOUR
         why = {"Succeeded": "PodCompleted", "Failed": "PodFailed"}.get(phase, "")
         conditions = [ready_condition("Initialized", "True", self._begin - HOUR)]
         for name in ("Ready", "ContainersReady"):

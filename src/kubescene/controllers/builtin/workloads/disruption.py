@@ -70,6 +70,7 @@ class CoveredPods:
         self.selector = selector
         self.filled = False
         self.healthy = 0
+        self.unmanaged = 0
         self._pods: dict[str, CoveredPod] = {}
         self._owners: dict[str, dict[str, None]] = {}
 
@@ -77,7 +78,9 @@ class CoveredPods:
         self.remove(name)
         self._pods[name] = pod
         self.healthy += pod.healthy
-        if pod.owner is not None:
+        if pod.owner is None:
+            self.unmanaged += 1
+        else:
             self._owners.setdefault(pod.owner["uid"], {}).setdefault(name)
 
     def remove(self, name: str) -> None:
@@ -85,7 +88,9 @@ class CoveredPods:
         if pod is None:
             return
         self.healthy -= pod.healthy
-        if pod.owner is not None:
+        if pod.owner is None:
+            self.unmanaged -= 1
+        else:
             of_owner = self._owners[pod.owner["uid"]]
             del of_owner[name]
             if not of_owner:
@@ -195,7 +200,11 @@ class DisruptionReconciler:
         status = counted_status(budget, covered, demand, disrupted, now)
         due = [parse_time(since) + DELETION_TIMEOUT for since in disrupted.values()]
         plan = told(budget, status, min(due) - now if due else None)
-        return plan if covered else replace(plan, notices=(empty(budget),))
+        if not covered:
+            return replace(plan, notices=(empty(budget),))
+        if covered.unmanaged and counts_owners(budget):
+            return replace(plan, notices=(unmanaged(budget),))
+        return plan
 
     def refused(self, key: ObjectKey, write: Write, error: ApiError, reader: Reader) -> Plan:
         del key, write, reader
@@ -209,12 +218,11 @@ class DisruptionReconciler:
         """Counts ask for the pods that are there, percentages for what their owners want."""
         spec, place = budget.get("spec") or {}, budget["metadata"]["namespace"]
         most, least = spec.get("maxUnavailable"), spec.get("minAvailable")
-        if most is not None:
+        if counts_owners(budget):
             expected = self._wanted(covered, place, reader)
+            if most is None:
+                return WantedPods(expected, share(least, expected, rounded_up=True))
             return WantedPods(expected, max(expected - share(most, expected, rounded_up=True), 0))
-        if isinstance(least, str):
-            expected = self._wanted(covered, place, reader)
-            return WantedPods(expected, share(least, expected, rounded_up=True))
         # A budget that says neither protects nothing and expects nothing.
         return WantedPods(0, 0) if least is None else WantedPods(len(covered), least)
 
@@ -252,6 +260,12 @@ class DisruptionReconciler:
             resource = resource_type.named_resource
             raise UncountablePodsError(f"{resource} does not implement the scale subresource")
         return resource_type.gvk
+
+
+def counts_owners(budget: JsonObject) -> bool:
+    """Whether it matters how many pods the owners want, not only how many there are."""
+    spec = budget.get("spec") or {}
+    return spec.get("maxUnavailable") is not None or isinstance(spec.get("minAvailable"), str)
 
 
 def is_of(owner: JsonObject, gvk: GroupVersionKind) -> bool:
@@ -321,6 +335,34 @@ def failed_status(budget: JsonObject, message: str, now: int) -> JsonObject:
 
 def empty(budget: JsonObject) -> Notice:
     return Notice(regarding(budget), NORMAL, "NoPods", "No matching pods found", REPORTER)
+
+
+def unmanaged(budget: JsonObject) -> Notice:
+    message = (
+        "Pods selected by this PodDisruptionBudget (selector: "
+        f"{printed((budget.get('spec') or {}).get('selector'))}) were found to be unmanaged. As a "
+        "result, the status of the PDB cannot be calculated correctly, which may result in "
+        'undefined behavior. To account for these pods please set ".spec.minAvailable" field of '
+        "the PDB to an integer value."
+    )
+    return Notice(regarding(budget), WARNING, "UnmanagedPods", message, REPORTER)
+
+
+def printed(selector: JsonObject | None) -> str:
+    """A selector as Go prints it."""
+    if selector is None:
+        return "nil"
+    labels = sorted((selector.get("matchLabels") or {}).items())
+    pairs = "".join(f"{name}: {value}," for name, value in labels)
+    expressions = "".join(
+        f"LabelSelectorRequirement{{Key:{each['key']},Operator:{each['operator']},"
+        f"Values:[{' '.join(each.get('values') or ())}],}},"
+        for each in selector.get("matchExpressions") or ()
+    )
+    return (
+        f"&LabelSelector{{MatchLabels:map[string]string{{{pairs}}},"
+        f"MatchExpressions:[]LabelSelectorRequirement{{{expressions}}},}}"
+    )
 
 
 def uncounted(budget: JsonObject, error: UncountablePodsError) -> Notice:

@@ -236,6 +236,9 @@ class ReplicaSetReconciler:
         replica_set = reader.find(ObjectRef(self.gvk, key.name, key.namespace))
         if replica_set is None:
             return NOTHING
+        tally = self._tallies[replica_set["metadata"]["uid"]]
+        if error.has_cause("NamespaceTerminating"):  # No pod will ever be created: no failure.
+            return self._status_plan(key, replica_set, tally, self._now)
         condition = {
             "type": "ReplicaFailure",
             "status": "True",
@@ -245,10 +248,7 @@ class ReplicaSetReconciler:
         }
         # As in kube-controller-manager, the condition stays as it was first set.
         self._failures.setdefault(key, condition)
-        tally = self._tallies[replica_set["metadata"]["uid"]]
         plan = self._status_plan(key, replica_set, tally, self._now)
-        if error.has_cause("NamespaceTerminating"):
-            return plan
         what = "creating" if isinstance(write, Create) else "deleting"
         message = f"Error {what}: {error.message}"
         return replace(plan, notices=(notice(replica_set, WARNING, condition["reason"], message),))

@@ -7,11 +7,10 @@ the runs that it missed, and one whose schedule alone has changed waits for the 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any
-from zoneinfo import ZoneInfo
 
 from msgspec import Struct
 
-from kubescene.api.cron import Schedule, is_known_zone, parse_schedule
+from kubescene.api.cron import Schedule, is_known_zone, parse_schedule, zone_named
 from kubescene.api.kinds import CRON_JOB, JOB
 from kubescene.api.options import LASTING, DeleteOptions
 from kubescene.api.records.changes import ADDED, DELETED, Change
@@ -388,7 +387,7 @@ def local(cron_job: JsonObject, due: int) -> str:
     zone = cron_job["spec"].get("timeZone")
     if zone is None:
         return format_time(due)
-    shown = datetime.fromtimestamp(due // SECOND, ZoneInfo(zone)).isoformat()
+    shown = datetime.fromtimestamp(due // SECOND, zone_named(zone)).isoformat()
     return shown.replace("+00:00", "Z")
 
 

@@ -1,0 +1,1 @@
+"""Services: where the pods behind them can be reached."""

@@ -1,0 +1,232 @@
+"""Which pods a Service selects, and since when they are as they are.
+
+Kept up to date from watches: a change of a pod looks up the Services that ask for one of its
+labels, and a pass over a Service looks at its own pods alone.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from kubescene.api.kinds import POD
+from kubescene.api.objects import Pod
+from kubescene.api.records.changes import ADDED, DELETED, Change
+from kubescene.api.scheme import GroupVersionKind
+from kubescene.api.selectors import from_labels
+from kubescene.client import ObjectRef, Reader
+from kubescene.clock import format_time, parse_time
+from kubescene.controllers.reconcile import ObjectKey
+from kubescene.types import JsonObject
+
+SERVICE = GroupVersionKind("", "v1", "Service")
+ENDPOINTS = GroupVersionKind("", "v1", "Endpoints")
+ENDPOINT_SLICE = GroupVersionKind("discovery.k8s.io", "v1", "EndpointSlice")
+
+LAST_CHANGE = "endpoints.kubernetes.io/last-change-trigger-time"
+HEADLESS = "service.kubernetes.io/headless"
+
+
+class Selection:
+    """The pods of one Service. Not ``filled``: those that were there before are not in."""
+
+    def __init__(self, selector: Mapping[str, str]) -> None:
+        self.selector = dict(selector)
+        self.filled = False
+        self.pods: dict[str, None] = {}
+
+    @property
+    def clue(self) -> tuple[str, str]:
+        """One of the labels that a pod must have."""
+        return min(self.selector.items())
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        return all(labels.get(name) == value for name, value in self.selector.items())
+
+
+class ServicePods:
+    """The selections of all Services that have a selector."""
+
+    def __init__(self) -> None:
+        self._selections: dict[ObjectKey, Selection] = {}
+        self._clues: dict[tuple[str, str, str], dict[ObjectKey, None]] = {}
+        self._services_of: dict[ObjectKey, dict[ObjectKey, None]] = {}
+        """By pod, the Services that have it."""
+        self._times = TriggerTimes()
+
+    def __bool__(self) -> bool:
+        return bool(self._selections)
+
+    def observe_service(self, change: Change) -> ObjectKey:
+        record = change.record
+        key = ObjectKey(record.namespace, record.name)
+        if change.type is DELETED:
+            self._select(key, {})
+            self._times.forget(key)
+        else:
+            self._select(key, change.object["spec"].get("selector") or {})
+        return key
+
+    def observe_pod(self, change: Change) -> Iterable[ObjectKey]:
+        """The Services whose endpoints may change with a pod."""
+        record = change.record
+        pod = ObjectKey(record.namespace, record.name)
+        before = self._services_of.pop(pod, {})
+        now = {} if change.type is DELETED else self._selecting(pod.namespace, record.labels)
+        for key in before:
+            if key not in now:
+                del self._selections[key].pods[pod.name]
+        for key in now:
+            self._selections[key].pods.setdefault(pod.name)
+        if now:
+            self._services_of[pod] = now
+        if not before and not now:
+            return ()
+        if change.type is ADDED or change.type is DELETED or changes_endpoints(change):
+            return (*before, *(key for key in now if key not in before))
+        return (
+            *(key for key in before if key not in now),
+            *(key for key in now if key not in before),
+        )
+
+    def pods(self, key: ObjectKey, reader: Reader) -> list[JsonObject]:
+        """The pods that a Service selects, by name."""
+        selection = self._selections[key]
+        if not selection.filled:
+            self._fill(key, selection, reader)
+        found = (
+            reader.find(ObjectRef(POD, name, key.namespace)) for name in sorted(selection.pods)
+        )
+        return [pod for pod in found if pod is not None]
+
+    def changed_at(self, key: ObjectKey, service: JsonObject, pods: Iterable[JsonObject]) -> str:
+        """When that happened which this pass is about, as an annotation says it; may be empty."""
+        return self._times.changed_at(key, service, pods)
+
+    def _select(self, key: ObjectKey, selector: Mapping[str, str]) -> None:
+        known = self._selections.get(key)
+        if known is not None:
+            if known.selector == selector:
+                return
+            for name in known.pods:
+                services = self._services_of[ObjectKey(key.namespace, name)]
+                del services[key]
+                if not services:
+                    del self._services_of[ObjectKey(key.namespace, name)]
+            del self._clues[key.namespace, *known.clue][key]
+            del self._selections[key]
+        if selector:
+            selection = self._selections[key] = Selection(selector)
+            self._clues.setdefault((key.namespace, *selection.clue), {}).setdefault(key)
+
+    def _selecting(self, namespace: str, labels: Mapping[str, str]) -> dict[ObjectKey, None]:
+        """Services that count their pods already and select these labels."""
+        found: dict[ObjectKey, None] = {}
+        for label in labels.items():
+            for key in self._clues.get((namespace, *label), ()):
+                selection = self._selections[key]
+                if selection.filled and selection.matches(labels):
+                    found.setdefault(key)
+        return found
+
+    def _fill(self, key: ObjectKey, selection: Selection, reader: Reader) -> None:
+        labels = from_labels(selection.selector)
+        for pod in reader.list(POD, namespace=key.namespace, labels=labels):
+            name = pod["metadata"]["name"]
+            selection.pods.setdefault(name)
+            self._services_of.setdefault(ObjectKey(key.namespace, name), {}).setdefault(key)
+        selection.filled = True
+
+
+class TriggerTimes:
+    """By Service, the times at which it and its pods were last seen to have changed."""
+
+    def __init__(self) -> None:
+        self._seen: dict[ObjectKey, dict[str, int]] = {}
+
+    def forget(self, key: ObjectKey) -> None:
+        self._seen.pop(key, None)
+
+    def changed_at(self, key: ObjectKey, service: JsonObject, pods: Iterable[JsonObject]) -> str:
+        """The earliest change since the last pass; for a new Service, when it was created."""
+        created: str = service["metadata"]["creationTimestamp"]
+        before = self._seen.get(key)
+        # No pod has an empty name: that is the Service's own.
+        times = self._seen[key] = {"": parse_time(created)}
+        for pod in pods:
+            for condition in pod["status"].get("conditions") or ():
+                if condition["type"] == "Ready" and condition.get("lastTransitionTime"):
+                    times[pod["metadata"]["name"]] = parse_time(condition["lastTransitionTime"])
+        if before is None:
+            return created
+        new = [time for name, time in times.items() if time > before.get(name, 0)]
+        return format_time(min(new)) if new else ""
+
+
+def changes_endpoints(change: Change) -> bool:
+    """Whether a pod can now be reached in another way than before: addresses, health, deletion."""
+    before = change.previous_object
+    return before is None or _reach(before) != _reach(change.object)
+
+
+def _reach(pod: JsonObject) -> tuple[object, ...]:
+    view, status = Pod(pod), pod["status"]
+    return (view.is_deleting, view.is_ready, status.get("podIP"), status.get("podIPs"))
+
+
+def in_endpoints(pod: JsonObject, *, while_terminating: bool) -> bool:
+    """Whether a pod has a place behind a Service."""
+    status = pod["status"]
+    if status.get("phase") in ("Succeeded", "Failed") or not (
+        status.get("podIP") or status.get("podIPs")
+    ):
+        return False
+    return while_terminating or not Pod(pod).is_deleting
+
+
+def target_of(pod: JsonObject) -> JsonObject:
+    names = {name: pod["metadata"][name] for name in ("namespace", "name", "uid")}
+    return {"kind": "Pod", **names}
+
+
+def hostname_of(pod: JsonObject, service: JsonObject) -> str:
+    """The name that a pod has inside the domain of its Service, if it asked for one there."""
+    spec = pod["spec"]
+    inside = spec.get("subdomain") == service["metadata"]["name"]
+    return str(spec.get("hostname") or "") if inside else ""
+
+
+def ports_of(service: JsonObject, pod: JsonObject) -> list[JsonObject]:
+    """The ports of a Service with the numbers that they have in a pod, without those it lacks."""
+    ports = []
+    for port in service["spec"].get("ports") or ():
+        number = _number(port, pod)
+        if number is not None:
+            found = {"name": port.get("name", ""), "protocol": port["protocol"], "port": number}
+            if port.get("appProtocol") is not None:
+                found["appProtocol"] = port["appProtocol"]
+            ports.append(found)
+    return ports
+
+
+def _number(service_port: JsonObject, pod: JsonObject) -> int | None:
+    target = service_port["targetPort"]
+    if isinstance(target, int):
+        return target
+    spec = pod["spec"]
+    sidecars = (
+        each for each in spec.get("initContainers") or () if each.get("restartPolicy") == "Always"
+    )
+    for container in (*spec["containers"], *sidecars):
+        for port in container.get("ports") or ():
+            if port.get("name") == target and port["protocol"] == service_port["protocol"]:
+                number: int = port["containerPort"]
+                return number
+    return None
+
+
+def is_headless(service: JsonObject) -> bool:
+    return service["spec"].get("clusterIP") in (None, "", "None")
+
+
+def with_time(annotations: Mapping[str, str], changed_at: str) -> dict[str, str]:
+    """Annotations that tell when the change happened which led to this write, if it is known."""
+    kept = {name: value for name, value in annotations.items() if name != LAST_CHANGE}
+    return {**kept, LAST_CHANGE: changed_at} if changed_at else kept
