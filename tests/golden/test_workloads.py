@@ -17,6 +17,8 @@ CASES = {
     "deployment": 62,
     "gc": 22,
     "job": 60,
+    "limitrange": 20,
+    "quota": 24,
     "statefulset": 55,
     "stsmax": 18,
     "ttl": 14,

@@ -9,11 +9,17 @@ and they never move a step.
 from kubescene.actors import Actor, Component
 from kubescene.api.options import DeleteOptions
 from kubescene.api.patching.patches import PatchType
+from kubescene.api.quotas import QUOTA, QUOTAS
 from kubescene.api.records import Record
 from kubescene.api.scheme import GroupResource, ResourceType
 from kubescene.clock import format_time
 from kubescene.errors import NotFoundError
 from kubescene.registry.admission.plugins.namespace_lifecycle import NAMESPACES
+from kubescene.registry.admission.plugins.resource_quota import (
+    QuotaExceededError,
+    is_counted,
+    raised,
+)
 from kubescene.registry.admission.plugins.service_account import (
     DEFAULT_ACCOUNT,
     SERVICE_ACCOUNTS,
@@ -21,8 +27,10 @@ from kubescene.registry.admission.plugins.service_account import (
 from kubescene.registry.base import RegistryBase
 from kubescene.registry.custom_resources import DEFINITIONS
 from kubescene.registry.definition_status import CLEANUP_FINALIZER
+from kubescene.registry.writes import WriteRequest
 
 ACCOUNTS_CONTROLLER = Actor("service-account-controller", Component.CONTROLLER, inside=True)
+QUOTA_ADMISSION = Actor("resourcequota-admission", Component.CONTROLLER, inside=True)
 DEFINITIONS_CONTROLLER = Actor(
     "custom-resource-definition-controller", Component.CONTROLLER, inside=True
 )
@@ -54,6 +62,30 @@ class Consequences:
             self._give_account(record.namespace)
         elif self._registry.custom.of_resource(record.resource):
             self._release_definition(record.resource)
+
+    def charge(self, request: WriteRequest, record: Record, before: Record | None) -> None:
+        """Raise what quotas have used by what was written, as admission has allowed it."""
+        registry, store, resource = self._registry, self._registry.store, record.resource
+        verb = "create" if before is None else "update"
+        if not store.count(QUOTAS) or not is_counted(verb, request.subresource, resource):
+            return
+        old = None if before is None else store.decoded(before)
+        try:
+            charges = raised(store.decoded(record), old, resource, store, registry.clock.now())
+        except QuotaExceededError:
+            return  # imported past admission: the controller counts it
+        quotas = registry.scheme.of(QUOTA)
+        for each in charges:
+            patch = {"status": {"used": each.used}}
+            registry.patch(
+                QUOTA_ADMISSION,
+                quotas,
+                record.namespace,
+                each.quota,
+                patch,
+                PatchType.MERGE,
+                subresource="status",
+            )
 
     # -- service accounts ------------------------------------------------------------------
 

@@ -1,0 +1,1 @@
+"""What every namespace has or is allowed: quotas, service accounts and their tokens."""
