@@ -19,6 +19,7 @@ CASES = {
     "job": 60,
     "limitrange": 20,
     "quota": 24,
+    "serviceaccount": 12,
     "statefulset": 55,
     "stsmax": 18,
     "ttl": 14,

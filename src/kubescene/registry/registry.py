@@ -253,7 +253,7 @@ class EmbeddedRegistry(Registry):
             if current is None:
                 self.consequences.created(record)
             else:
-                self.consequences.updated(record)
+                self.consequences.updated(record, current)
         return record
 
     def _remove(self, request: WriteRequest, current: Record) -> Record:
