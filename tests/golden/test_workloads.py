@@ -19,12 +19,17 @@ CASES = {
     "job": 60,
     "limitrange": 20,
     "quota": 24,
+    "replicaset": 27,
     "serviceaccount": 12,
     "statefulset": 55,
     "stsmax": 18,
     "ttl": 14,
 }
 """How many cases each file has, so that none gets lost unnoticed."""
+UNEQUAL = {
+    "replicaset-21": "of two pods that were asked for at once, the refused one was told of first",
+}
+"""Cases that are not as recorded, and why: these have to differ, and no others."""
 
 
 @pytest.mark.parametrize("plain", [False, True])
@@ -32,7 +37,9 @@ CASES = {
 def test_worlds_equal_those_of_kube_controller_manager(family: str, plain: bool) -> None:
     [tally] = replay_files([DATA / f"{family}.jsonl.gz"], plain=plain)
     assert (tally.family, tally.cases) == (family, CASES[family])
-    assert tally.is_equal, "\n".join(str(each) for each in tally.first)
+    unequal = [each for each in UNEQUAL if each.startswith(f"{family}-")]
+    assert [each.case for each in tally.first] == unequal, "\n".join(map(str, tally.first))
+    assert tally.differences == len(unequal)
 
 
 def golden(name: str) -> Golden:

@@ -1,1 +1,1 @@
-"""What every namespace has or is allowed: quotas, service accounts and their tokens."""
+"""What namespaces are allowed: quotas, and what is used of them."""
