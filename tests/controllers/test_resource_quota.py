@@ -263,3 +263,40 @@ def test_scope_selectors_pick_by_priority_class(
         pod = make_pod(f"p{name}")
         world.create(pod.priority_class(name) if name else pod)
     assert used(world) == {"pods": str(len(names))}
+
+
+def test_a_resized_pod_is_charged_for_what_comes_on_top(world: ClusterWorld) -> None:
+    limit(world, hard={"requests.cpu": "1"})
+    world.create(make_pod("p").cpu("500m"))
+    world.settle()
+    [container] = world.get("Pod", "p", PLACE)["spec"]["containers"]
+
+    def resize(amount: str) -> None:
+        resources = {"requests": {"cpu": amount}}
+        patch = {"spec": {"containers": [{"name": container["name"], "resources": resources}]}}
+        world.patch("Pod", "p", patch, PLACE, subresource="resize")
+
+    with pytest.raises(ForbiddenError, match=r"requested: requests\.cpu=1500m"):
+        resize("2")
+    resize("800m")
+    assert used(world) == {"requests.cpu": "800m"}
+    resize("300m")
+    assert used(world) == {"requests.cpu": "300m"}
+
+
+def test_the_plain_way_leads_to_the_same_world() -> None:
+    worlds = []
+    for plain in (False, True):
+        cluster = kubescene.Cluster(plain=plain)
+        cluster.create(make_node("n1").cpu("64").memory("64Gi").pods("500"))
+        cluster.create(make_deployment("web").replicas(20))
+        cluster.settle()
+        quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q"}}
+        cluster.create({**quota, "spec": {"hard": {"pods": "25", "count/pods": "99"}}})
+        cluster.settle()
+        for replicas in (40, 10, 30):
+            cluster.scale("Deployment", "web", replicas)
+            cluster.settle()
+        worlds.append([*cluster.list("Pod"), *cluster.list("ResourceQuota")])
+    assert worlds[0] == worlds[1]
+    assert worlds[0][-1]["status"]["used"] == {"count/pods": "25", "pods": "25"}
