@@ -21,7 +21,7 @@ from kubescene.testing import make_node, make_pod
 
 PODS = "/api/v1/namespaces/default/pods"
 SCHEDULER = ("kubescene.scheduler", "kubescene.bounded")
-"""With dicts that it has. The collector looks for what is left of a scheduler when its world ends."""
+"""With its dicts: the collector looks for what is left of a scheduler when its world ends."""
 
 
 @pytest.fixture(scope="module")

@@ -19,15 +19,21 @@ CASES = {
     "endpoints": 24,
     "gc": 22,
     "job": 60,
+    "limitrange": 20,
     "namespace": 16,
     "pdb": 34,
+    "quota": 24,
+    "replicaset": 27,
+    "serviceaccount": 12,
     "statefulset": 55,
     "stsmax": 18,
     "ttl": 14,
 }
 """How many cases each file has, so that none gets lost unnoticed."""
-UNEQUAL = {"namespace-11": "has a ResourceQuota, and nobody fills in its status"}
-"""Cases that are not equal, and why."""
+UNEQUAL = {
+    "replicaset-21": "of two pods that were asked for at once, the refused one was told of first",
+}
+"""Cases that are not as recorded, and why: these have to differ, and no others."""
 
 
 @pytest.mark.parametrize("plain", [False, True])
@@ -35,12 +41,9 @@ UNEQUAL = {"namespace-11": "has a ResourceQuota, and nobody fills in its status"
 def test_worlds_equal_those_of_kube_controller_manager(family: str, plain: bool) -> None:
     [tally] = replay_files([DATA / f"{family}.jsonl.gz"], plain=plain)
     assert (tally.family, tally.cases) == (family, CASES[family])
-    others = [each for each in tally.first if each.case not in UNEQUAL]
-    assert tally.differences == len(tally.first)
-    assert not others, "\n".join(str(each) for each in others)
-    assert {each.case for each in tally.first} == {
-        name for name in UNEQUAL if name.startswith(f"{family}-")
-    }
+    unequal = [each for each in UNEQUAL if each.startswith(f"{family}-")]
+    assert [each.case for each in tally.first] == unequal, "\n".join(map(str, tally.first))
+    assert tally.differences == len(unequal)
 
 
 def golden(name: str) -> Golden:

@@ -1,19 +1,28 @@
 """What one write entails at once, and who is said to have done it.
 
 On a real cluster controllers do this a moment later: every namespace gets a ``default`` service
-account, a definition takes its objects with it, a freed name goes to the definition that waits
-for it. Their writes are made in the names of those controllers, so they are in the timeline,
-and they never move a step.
+account (its tokens are those of `kubescene.registry.accounts`), a definition takes its objects with
+it, a freed name goes to the definition that waits for it. What a quota has used is raised by
+admission itself. Such writes are made in the names of those controllers, so they are in the
+timeline, and they never move a step.
 """
 
 from kubescene.actors import Actor, Component
 from kubescene.api.options import DeleteOptions
 from kubescene.api.patching.patches import PatchType
+from kubescene.api.quotas import QUOTA, QUOTAS
 from kubescene.api.records import Record
 from kubescene.api.scheme import GroupResource, ResourceType
 from kubescene.clock import format_time
-from kubescene.errors import NotFoundError
+from kubescene.errors import ForbiddenError, NotFoundError
+from kubescene.registry import accounts
+from kubescene.registry.accounts import Accounts
 from kubescene.registry.admission.plugins.namespace_lifecycle import NAMESPACES
+from kubescene.registry.admission.plugins.resource_quota import (
+    QuotaExceededError,
+    is_counted,
+    raised,
+)
 from kubescene.registry.admission.plugins.service_account import (
     DEFAULT_ACCOUNT,
     SERVICE_ACCOUNTS,
@@ -21,8 +30,10 @@ from kubescene.registry.admission.plugins.service_account import (
 from kubescene.registry.base import RegistryBase
 from kubescene.registry.custom_resources import DEFINITIONS
 from kubescene.registry.definition_status import CLEANUP_FINALIZER
+from kubescene.registry.writes import WriteRequest
 
 ACCOUNTS_CONTROLLER = Actor("service-account-controller", Component.CONTROLLER, inside=True)
+QUOTA_ADMISSION = Actor("resourcequota-admission", Component.CONTROLLER, inside=True)
 DEFINITIONS_CONTROLLER = Actor(
     "custom-resource-definition-controller", Component.CONTROLLER, inside=True
 )
@@ -33,27 +44,59 @@ class Consequences:
 
     def __init__(self, registry: RegistryBase) -> None:
         self._registry = registry
+        self._accounts = Accounts(registry)
 
     def created(self, record: Record) -> None:
         if record.resource == NAMESPACES:
             self._give_account(record.name)
         elif record.resource == DEFINITIONS:
             self._registry.custom.install(record)
+        elif record.resource in accounts.RESOURCES:
+            self._accounts.written(record, None)
 
-    def updated(self, record: Record) -> None:
+    def updated(self, record: Record, before: Record | None = None) -> None:
+        """``before`` is what was there; None if that does not matter, as with what is imported."""
         if record.resource == DEFINITIONS:
             self._registry.custom.install(record)
             if CLEANUP_FINALIZER in self._finalizers(record):
                 self._clean_up(record)
+        elif before is not None and record.resource in accounts.RESOURCES:
+            self._accounts.written(record, before)
 
     def removed(self, record: Record) -> None:
         if record.resource == DEFINITIONS:
             self._registry.custom.uninstall(record.name)
             self._reconsider_names()
-        elif record.resource == SERVICE_ACCOUNTS and record.name == DEFAULT_ACCOUNT:
-            self._give_account(record.namespace)
+        elif record.resource in accounts.RESOURCES:
+            self._accounts.removed(record)
+            if record.resource == SERVICE_ACCOUNTS and record.name == DEFAULT_ACCOUNT:
+                self._give_account(record.namespace)
         elif self._registry.custom.of_resource(record.resource):
             self._release_definition(record.resource)
+
+    def charge(self, request: WriteRequest, record: Record, before: Record | None) -> None:
+        """Raise what quotas have used by what was written, as admission has allowed it."""
+        registry, store, resource = self._registry, self._registry.store, record.resource
+        verb = "create" if before is None else "update"
+        if not store.count(QUOTAS) or not is_counted(verb, request.subresource, resource):
+            return
+        old = None if before is None else store.decoded(before)
+        try:
+            charges = raised(store.decoded(record), old, resource, store, registry.clock.now())
+        except QuotaExceededError:
+            return  # imported past admission: the controller counts it
+        quotas = registry.scheme.of(QUOTA)
+        for each in charges:
+            patch = {"status": {"used": each.used}}
+            registry.patch(
+                QUOTA_ADMISSION,
+                quotas,
+                record.namespace,
+                each.quota,
+                patch,
+                PatchType.MERGE,
+                subresource="status",
+            )
 
     # -- service accounts ------------------------------------------------------------------
 
@@ -63,7 +106,11 @@ class Consequences:
             return
         account = {"name": DEFAULT_ACCOUNT, "namespace": namespace}
         body = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": account}
-        self._registry.create(ACCOUNTS_CONTROLLER, body)
+        try:
+            self._registry.create(ACCOUNTS_CONTROLLER, body)
+        except ForbiddenError:
+            if not self._registry.store.count(QUOTAS):
+                raise
 
     # -- definitions -----------------------------------------------------------------------
 

@@ -253,10 +253,11 @@ class EmbeddedRegistry(Registry):
         if current is None or not current.deleting or request.verb != "delete":
             self.tell(request, record, current)
         if isinstance(new, dict):  # nothing follows from what shortcuts know
+            self.consequences.charge(request, record, current)
             if current is None:
                 self.consequences.created(record)
             else:
-                self.consequences.updated(record)
+                self.consequences.updated(record, current)
         return record
 
     def _remove(self, request: WriteRequest, current: Record) -> Record:

@@ -31,6 +31,7 @@ from kubescene.client import ObjectRef
 from kubescene.clock import format_time
 from kubescene.errors import AlreadyExistsError, ApiError, BadRequestError, KubesceneError
 from kubescene.registry import Registry
+from kubescene.registry.accounts import RESOURCES
 from kubescene.registry.admission.plugins.service_account import DEFAULT_ACCOUNT, SERVICE_ACCOUNTS
 from kubescene.registry.base import BINDING
 from kubescene.registry.consequences import ACCOUNTS_CONTROLLER, Consequences
@@ -54,7 +55,8 @@ from kubescene.types import JsonObject
 class RemoteConsequences(Consequences):
     """Namespaces get their service accounts here, unless a controller manager was faster.
 
-    Without them a server takes no pods. Definitions are waited for.
+    Without them a server takes no pods. Definitions are waited for; tokens and what else follows is
+    left to whoever runs the cluster.
     """
 
     _registry: "RemoteRegistry"
@@ -62,15 +64,18 @@ class RemoteConsequences(Consequences):
     def created(self, record: Record) -> None:
         if record.resource == DEFINITIONS:
             self._await_kind(record.name)
-        else:
+        elif record.resource not in RESOURCES:
             super().created(record)
 
-    def updated(self, record: Record) -> None:
+    def updated(self, record: Record, before: Record | None = None) -> None:
+        del before
         if record.resource == DEFINITIONS and record.deleting:
             self._registry.wait_gone(record)
 
     def removed(self, record: Record) -> None:
-        if record.resource != DEFINITIONS:
+        if record.resource == SERVICE_ACCOUNTS and record.name == DEFAULT_ACCOUNT:
+            self._give_account(record.namespace)
+        elif record.resource != DEFINITIONS and record.resource not in RESOURCES:
             super().removed(record)
 
     def _give_account(self, namespace: str) -> None:

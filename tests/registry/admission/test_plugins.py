@@ -77,6 +77,7 @@ def runtime_class(name: str = "kata", **more: Any) -> dict[str, Any]:
 def test_plugins_run_in_the_order_of_kube_apiserver() -> None:
     assert [plugin.name for plugin in default_chain()] == [
         "NamespaceLifecycle",
+        "LimitRanger",
         "ServiceAccount",
         "Priority",
         "DefaultTolerationSeconds",
@@ -87,6 +88,7 @@ def test_plugins_run_in_the_order_of_kube_apiserver() -> None:
         "DefaultIngressClass",
         "PodTopologyLabels",
         "PodResizeValidator",
+        "ResourceQuota",
     ]
 
 

@@ -11,6 +11,7 @@ from kubescene.controllers.authoring import controller_from
 from kubescene.controllers.builtin.deletion.event_expiry import event_expiry
 from kubescene.controllers.builtin.deletion.garbage_collector import garbage_collector
 from kubescene.controllers.builtin.deletion.namespace import namespace
+from kubescene.controllers.builtin.namespaces.resource_quota import resource_quota
 from kubescene.controllers.builtin.nodes.node_lifecycle import node_lifecycle
 from kubescene.controllers.builtin.nodes.nodeset import NodeSetReconciler
 from kubescene.controllers.builtin.nodes.pod_garbage_collector import pod_garbage_collector
@@ -43,10 +44,13 @@ def table(
 ) -> tuple[Registration, ...]:
     """The controllers that every world has, in settle order.
 
-    With ``events`` Events expire. ``gates`` are the feature gates that are on. ``namespace_delay`` is how long a namespace that goes keeps its content.
+    With ``events`` Events expire. ``gates`` are the feature gates that are on. ``namespace_delay``
+    is how long a namespace that goes keeps its content.
     """
     return (
         controller_from(NodeSetReconciler),
+        # What has gone makes room before anybody asks for it.
+        Registration("resourcequota", resource_quota),
         Registration("deployment", deployment),
         Registration("replicaset", replicaset),
         Registration("replicationcontroller", replicationcontroller),

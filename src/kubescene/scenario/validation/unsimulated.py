@@ -50,6 +50,7 @@ UNHEEDED: Mapping[str, str] = {
 
 KINDS: Mapping[tuple[str, str], str] = {
     ("", "ReplicationController"): "replicationcontroller",
+    ("", "ResourceQuota"): "resourcequota",
     ("apps", "DaemonSet"): "daemonset",
     ("apps", "Deployment"): "deployment",
     ("apps", "ReplicaSet"): "replicaset",
@@ -64,8 +65,6 @@ KINDS: Mapping[tuple[str, str], str] = {
 """Kinds that do nothing by themselves, and the controller that acts on them."""
 
 INERT: Mapping[tuple[str, str], str] = {
-    ("", "LimitRange"): "its limits and defaults are not applied to pods",
-    ("", "ResourceQuota"): "nobody counts, and nothing is refused",
     ("admissionregistration.k8s.io", "MutatingAdmissionPolicy"): "it is not applied",
     ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"): "nobody calls webhooks",
     ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"): "it is not applied",

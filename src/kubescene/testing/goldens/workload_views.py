@@ -75,6 +75,8 @@ _DEFAULT_POD: JsonObject = {
     "serviceAccountName": "default",
     "terminationGracePeriodSeconds": 30,
 }
+_SET_BY_ADMISSION = ("hostNetwork", "imagePullSecrets", "priority", "serviceAccount")
+"""Not shown: what admission fills in, and what follows from other fields."""
 _DEFAULT_CONTAINER: JsonObject = {
     "resources": {},
     "terminationMessagePath": "/dev/termination-log",
@@ -371,8 +373,7 @@ def pod_spec(spec: JsonObject) -> JsonObject:
     shown = {
         name: each
         for name, each in spec.items()
-        if each != _DEFAULT_POD.get(name, ...)
-        and name not in ("hostNetwork", "priority", "serviceAccount")
+        if each != _DEFAULT_POD.get(name, ...) and name not in _SET_BY_ADMISSION
     }
     for name in ("containers", "initContainers"):
         if name in spec:

@@ -14,6 +14,7 @@ from kubescene.registry.admission.plugins.default_classes import (
 from kubescene.registry.admission.plugins.default_toleration_seconds import (
     DefaultTolerationSeconds,
 )
+from kubescene.registry.admission.plugins.limit_ranger import LimitRanger
 from kubescene.registry.admission.plugins.namespace_lifecycle import NamespaceLifecycle
 from kubescene.registry.admission.plugins.persistent_volume_claim_resize import (
     PersistentVolumeClaimResize,
@@ -21,6 +22,7 @@ from kubescene.registry.admission.plugins.persistent_volume_claim_resize import 
 from kubescene.registry.admission.plugins.pod_resize import PodResizeValidator
 from kubescene.registry.admission.plugins.pod_topology_labels import PodTopologyLabels
 from kubescene.registry.admission.plugins.priority import Priority
+from kubescene.registry.admission.plugins.resource_quota import ResourceQuota
 from kubescene.registry.admission.plugins.runtime_class import RuntimeClass
 from kubescene.registry.admission.plugins.service_account import ServiceAccount
 from kubescene.registry.admission.plugins.storage_object_in_use_protection import (
@@ -31,11 +33,13 @@ __all__ = [
     "DefaultIngressClass",
     "DefaultStorageClass",
     "DefaultTolerationSeconds",
+    "LimitRanger",
     "NamespaceLifecycle",
     "PersistentVolumeClaimResize",
     "PodResizeValidator",
     "PodTopologyLabels",
     "Priority",
+    "ResourceQuota",
     "RuntimeClass",
     "ServiceAccount",
     "StorageObjectInUseProtection",
@@ -47,6 +51,7 @@ def default_chain() -> list[AdmissionPlugin]:
     """What a kube-apiserver with default settings runs, in its order, as far as it is modelled."""
     return [
         NamespaceLifecycle(),
+        LimitRanger(),
         ServiceAccount(),
         Priority(),
         DefaultTolerationSeconds(),
@@ -57,4 +62,5 @@ def default_chain() -> list[AdmissionPlugin]:
         DefaultIngressClass(),
         PodTopologyLabels(),
         PodResizeValidator(),
+        ResourceQuota(),
     ]

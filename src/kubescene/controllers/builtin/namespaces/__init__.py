@@ -1,0 +1,1 @@
+"""What namespaces are allowed: quotas, and what is used of them."""
