@@ -74,7 +74,11 @@ def test_a_context_that_it_does_not_have(failing: Any, tmp_path: Path) -> None:
         ({"exec": {"command": "aws"}}, {}, "it would run a command"),
         ({}, {"insecure-skip-tls-verify": True}, "--insecure-skip-tls-verify"),
         ({"client-certificate-data": "!"}, {}, "is not base64"),
-        ({}, {"certificate-authority": "nowhere.crt"}, "certificate-authority cannot be read"),
+        (
+            {},
+            {"certificate-authority": "nowhere.crt"},
+            "certificate-authority nowhere.crt cannot be read",
+        ),
     ],
 )
 def test_what_a_kubeconfig_may_not_ask_for(
