@@ -190,3 +190,22 @@ def test_a_job_with_a_selector_of_its_own_adopts(cluster: kubescene.Cluster) -> 
     [pod] = cluster.list("pods")
     assert pod["metadata"]["ownerReferences"][0]["name"] == "j"
     assert pod["metadata"]["finalizers"] == ["batch.kubernetes.io/job-tracking"]
+
+
+def test_a_suspended_job_has_not_ended(cluster: kubescene.Cluster) -> None:
+    cluster.create(job(ttlSecondsAfterFinished=0, suspend=True))
+    cluster.advance("1m")
+    assert conditions(cluster) == [("Suspended", "JobSuspended")]
+
+
+def test_pods_that_are_not_ready_go_first_when_a_job_shrinks(cluster: kubescene.Cluster) -> None:
+    cluster.create(job(parallelism=3, completions=9))
+    cluster.settle()
+    slow = names(cluster, "Running")[1]
+    not_ready = {"type": "Ready", "status": "False", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+    patch = {"status": {"conditions": [not_ready]}}
+    cluster.patch("pods", slow, patch, subresource="status")
+    cluster.patch("jobs", "j", {"spec": {"parallelism": 2}})
+    cluster.settle()
+    assert slow not in names(cluster, "Running")
+    assert len(names(cluster, "Running")) == 2
