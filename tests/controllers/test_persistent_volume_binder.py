@@ -111,6 +111,16 @@ def test_immediate_provisioning() -> None:
     assert bound(cluster) == {"c": f"pvc-{uid}"}
 
 
+def test_a_provisioner_that_is_no_driver_makes_directories() -> None:
+    """Such as those of small clusters; the run used to end with an error."""
+    local = storage_class("now", "Immediate", provisioner="rancher.io/local-path")
+    cluster = world(local, claim("c", "2Gi", "now"))
+    uid = cluster.get("persistentvolumeclaims", "c")["metadata"]["uid"]
+    made = cluster.get("persistentvolumes", f"pvc-{uid}")["spec"]
+    assert (made["hostPath"]["path"], "csi" in made) == (f"/var/lib/volumes/pvc-{uid}", False)
+    assert bound(cluster) == {"c": f"pvc-{uid}"}
+
+
 def test_a_claim_waits_for_its_first_consumer_and_gets_a_volume_in_its_zone() -> None:
     cluster = world(storage_class(), claim("c"), volume("far", zone="z"))
     assert bound(cluster) == {}

@@ -291,7 +291,10 @@ def persistent_volume_binder(context: ControllerContext) -> ReconcilerController
 def provisioned(
     claim: ReadOnlyObject, storage_class: ReadOnlyObject, node: ReadOnlyObject | None
 ) -> JsonObject:
-    """A CSI volume of the class's driver for one claim, reachable from the node's zone."""
+    """A volume for one claim, reachable from the node's zone.
+
+    It is of the class's CSI driver; a provisioner whose name no driver can have makes directories.
+    """
     name, spec = f"pvc-{claim['metadata']['uid']}", claim["spec"]
     provisioner = storage_class["provisioner"]
     kind = BY_PLUGIN.get(provisioner)
@@ -303,8 +306,11 @@ def provisioned(
         "storageClassName": class_of(claim),
         "volumeMode": spec.get("volumeMode") or "Filesystem",
         "claimRef": claim_reference(claim),
-        "csi": {"driver": driver, "volumeHandle": name},
     }
+    if "/" in driver:
+        volume["hostPath"] = {"path": f"/var/lib/volumes/{name}"}
+    else:
+        volume["csi"] = {"driver": driver, "volumeHandle": name}
     if attributes := spec.get("volumeAttributesClassName"):
         volume["volumeAttributesClassName"] = attributes
     if options := storage_class.get("mountOptions"):
