@@ -296,7 +296,7 @@ def test_refused_deletion_is_tried_again_in_the_next_step(world: ClusterWorld) -
     owner = world.create(config_map("owner"))
     world.create(config_map("child", owner))
     world.create(config_map("other", owner))
-    world.registry.admission.plugins = (*world.registry.admission.plugins, refusal)
+    world.registry.admission.add(refusal)
     delete(world.settle(), "owner")
     assert exists(world.settle(), "child")
     assert not exists(world, "other")

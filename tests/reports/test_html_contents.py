@@ -181,7 +181,7 @@ def test_who_waits_is_who_is_pending(first: Path) -> None:
     assert (group.pods, group.message) == ((pending.pod,), pending.message)
     assert [(part.nodes, part.text) for part in group.reasons] == [
         (3, "Insufficient cpu"),
-        (1, "Insufficient memory"),
+        (2, "Insufficient memory"),
     ]
     assert group.decision is not None
     assert told.decisions[group.decision].pod == pending.pod
