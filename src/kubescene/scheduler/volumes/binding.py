@@ -159,9 +159,8 @@ def _naming(volume: ReadOnlyObject, claim: ReadOnlyObject) -> JsonObject:
     wanted = {key: metadata.get(key) or "" for key in ("namespace", "name", "uid")}
     patch: JsonObject = {}
     if any((held.get(key) or "") != value for key, value in wanted.items()):
+        # Without the claim's revision, which is another one in a used server.
         known = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", **wanted}
-        if version := metadata.get("resourceVersion"):
-            known["resourceVersion"] = version
         patch["spec"] = {"claimRef": known}
     promised = all((held.get(key) or "") == wanted[key] for key in ("namespace", "name"))
     if promised and held.get("uid") in (None, "", wanted["uid"]):

@@ -326,9 +326,10 @@ def provisioned(
 
 
 def claim_reference(claim: ReadOnlyObject) -> JsonObject:
+    """Who a volume is for, without a revision: that is another one in a used server."""
     metadata = claim["metadata"]
     parts = {"apiVersion": "v1", "kind": "PersistentVolumeClaim"}
-    for key in ("namespace", "name", "uid", "resourceVersion"):
+    for key in ("namespace", "name", "uid"):
         if metadata.get(key):
             parts[key] = metadata[key]
     return parts

@@ -143,7 +143,10 @@ def child_job(job: JsonObject) -> ChildJob:
         ended_as=ended[0] if ended else "",
         completed_at=status.get("completionTime", ""),
         started_at=status.get("startTime", ""),
-        reference=regarding(job),
+        # Without its revision, which is another one in a server.
+        reference={
+            name: each for name, each in regarding(job).items() if name != "resourceVersion"
+        },
     )
 
 
