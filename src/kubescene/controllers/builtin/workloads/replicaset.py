@@ -21,6 +21,7 @@ from kubescene.api.selectors import LabelSelector, from_label_selector, from_lab
 from kubescene.client import ObjectRef, Reader
 from kubescene.clock import SECOND, format_time
 from kubescene.control.loops import ControllerContext
+from kubescene.controllers.authoring import controller_of
 from kubescene.controllers.builtin.late_pods import LatePodsController
 from kubescene.controllers.builtin.workloads.orphans import Orphans
 from kubescene.controllers.builtin.workloads.pod_ranking import deletion_order
@@ -384,17 +385,6 @@ def owner_key(pod: JsonObject | None, kind: str) -> ObjectKey | None:
     return None
 
 
-def owner_reference(replica_set: JsonObject) -> JsonObject:
-    return {
-        "apiVersion": replica_set["apiVersion"],
-        "kind": replica_set["kind"],
-        "name": replica_set["metadata"]["name"],
-        "uid": replica_set["metadata"]["uid"],
-        "controller": True,
-        "blockOwnerDeletion": True,
-    }
-
-
 def pod_of(replica_set: JsonObject) -> JsonObject:
     """A new pod from the template, owned by the set."""
     template = replica_set["spec"]["template"]
@@ -406,7 +396,7 @@ def pod_of(replica_set: JsonObject) -> JsonObject:
     for field in ("labels", "annotations", "finalizers"):
         if given.get(field):
             metadata[field] = given[field]
-    metadata["ownerReferences"] = [owner_reference(replica_set)]
+    metadata["ownerReferences"] = [controller_of(replica_set)]
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]}
 
 
@@ -421,7 +411,7 @@ def adopt(pod: JsonObject, replica_set: JsonObject) -> Patch:
     references = pod["metadata"].get("ownerReferences", [])
     patch = {
         "metadata": {
-            "ownerReferences": [*references, owner_reference(replica_set)],
+            "ownerReferences": [*references, controller_of(replica_set)],
             "uid": pod["metadata"]["uid"],
         }
     }

@@ -18,6 +18,7 @@ from kubescene.api.scheme import GroupVersionKind
 from kubescene.client import ObjectRef, Reader
 from kubescene.clock import SECOND, format_time, parse_time
 from kubescene.control.loops import ControllerContext
+from kubescene.controllers.authoring import controller_of
 from kubescene.controllers.builtin.workloads.jobs.rules import COMPLETE, FAILED
 from kubescene.controllers.reconcile import (
     NOTHING,
@@ -368,15 +369,7 @@ def job_of(cron_job: JsonObject, due: int) -> JsonObject:
     if given.get("labels"):
         told["labels"] = given["labels"]
     told["annotations"] = {**(given.get("annotations") or {}), SCHEDULED_AT: local(cron_job, due)}
-    reference = {
-        "apiVersion": CRON_JOB.api_version,
-        "kind": CRON_JOB.kind,
-        "name": metadata["name"],
-        "uid": metadata["uid"],
-        "controller": True,
-        "blockOwnerDeletion": True,
-    }
-    told["ownerReferences"] = [reference]
+    told["ownerReferences"] = [controller_of(cron_job)]
     return {
         "apiVersion": JOB.api_version,
         "kind": JOB.kind,

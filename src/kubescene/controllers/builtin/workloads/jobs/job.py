@@ -19,6 +19,7 @@ from kubescene.api.selectors import from_label_selector
 from kubescene.client import ObjectRef, Reader
 from kubescene.clock import SECOND, format_time, parse_time
 from kubescene.control.loops import ControllerContext
+from kubescene.controllers.authoring import controller_of
 from kubescene.controllers.builtin.late_pods import LatePodsController
 from kubescene.controllers.builtin.workloads.jobs.indexes import (
     first_free,
@@ -433,7 +434,7 @@ class JobPass(Struct):
             if given.get(field):
                 metadata[field] = given[field]
         metadata["finalizers"] = [*(given.get("finalizers") or ()), TRACKING]
-        metadata["ownerReferences"] = [owner_reference(self.job)]
+        metadata["ownerReferences"] = [controller_of(self.job)]
         return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]}
 
     def _indexed_pod(self, index: int) -> JsonObject:
@@ -607,17 +608,6 @@ def with_index(container: JsonObject) -> JsonObject:
     return {**container, "env": [*env, {"name": name, "valueFrom": source}]}
 
 
-def owner_reference(job: JsonObject) -> JsonObject:
-    return {
-        "apiVersion": JOB.api_version,
-        "kind": JOB.kind,
-        "name": job["metadata"]["name"],
-        "uid": job["metadata"]["uid"],
-        "controller": True,
-        "blockOwnerDeletion": True,
-    }
-
-
 def adoptions(job: JsonObject, reader: Reader) -> list[Write]:
     """Pods that a Job with a selector of its own takes over."""
     selector = from_label_selector(job["spec"]["selector"])
@@ -634,7 +624,7 @@ def adoptions(job: JsonObject, reader: Reader) -> list[Write]:
             finalizers = [*(metadata.get("finalizers") or ())]
             if TRACKING not in finalizers:
                 finalizers.append(TRACKING)
-            patch = {"ownerReferences": [*owners, owner_reference(job)], "finalizers": finalizers}
+            patch = {"ownerReferences": [*owners, controller_of(job)], "finalizers": finalizers}
             adopted.append(Patch(ObjectRef.to(pod), {"metadata": patch}))
     return adopted
 
