@@ -231,7 +231,9 @@ def test_whoever_shares_parts_may_change_them_between_runs() -> None:
 def test_what_has_no_effect_is_counted_for_each() -> None:
     whole = scenario()
     for operation in whole["spec"]["operations"][3:9:2]:
-        operation["createOperation"]["object"]["spec"]["activeDeadlineSeconds"] = 9
+        operation["createOperation"]["object"]["spec"]["readinessGates"] = [
+            {"conditionType": "x.io/y"}
+        ]
     (warning,) = kubescene.run(whole).summary.warnings
     assert warning.endswith("(operation 'op-4' and 2 more)")
 

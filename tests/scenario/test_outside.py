@@ -401,8 +401,8 @@ def test_a_bag_may_hold_the_controller_of_any_kind() -> None:
 
 def test_pods_of_a_scheduler_outside_are_not_said_to_wait() -> None:
     pod = make_pod("p").build()
-    pod["spec"] |= {"schedulerName": "mine", "activeDeadlineSeconds": 9}
-    field = "pod field activeDeadlineSeconds"
+    pod["spec"] |= {"schedulerName": "mine", "readinessGates": [{"conditionType": "x.io/y"}]}
+    field = "pod field readinessGates"
     assert told(scenario({"name": "op"}), pod) == ["pod field schedulerName: mine"]
     mine = {"name": "m", "kind": "scheduler", "schedulerName": "mine"}
     assert told(scenario(mine), pod) == [field]

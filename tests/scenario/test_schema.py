@@ -71,7 +71,7 @@ def test_the_schema_is_json() -> None:
 
 def test_the_structural_schema_keeps_what_the_engine_shall_name() -> None:
     def walk(schema: JsonObject) -> None:
-        if schema["type"] == "object" and "additionalProperties" not in schema:
+        if schema.get("type", "object") == "object" and "additionalProperties" not in schema:
             assert schema["x-kubernetes-preserve-unknown-fields"] is True
         for part in schema.get("properties", {}).values():
             walk(part)

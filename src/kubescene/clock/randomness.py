@@ -125,9 +125,13 @@ class Streams:
         The same seed and name always give the same numbers.
         """
         if name not in self._streams:
-            digest = blake2b(f"{self.seed}/{name}".encode(), digest_size=8).digest()
-            self._streams[name] = Stream(int.from_bytes(digest, "big"))
+            self._streams[name] = self.single(name)
         return self._streams[name]
+
+    def single(self, name: str) -> Stream:
+        """The stream of this name from its beginning, for one draw: it is not kept."""
+        digest = blake2b(f"{self.seed}/{name}".encode(), digest_size=8).digest()
+        return Stream(int.from_bytes(digest, "big"))
 
     def reset(self, seed: int | None = None) -> None:
         """Begin anew, for a new world: every name gets a stream at its beginning."""

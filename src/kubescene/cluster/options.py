@@ -10,6 +10,7 @@ from kubescene.clock import VirtualClock
 from kubescene.control.loops import ControllerFactory
 from kubescene.controllers import builtin
 from kubescene.controllers.kubelet import NO_DELAYS, KubeletDelays
+from kubescene.controllers.kubelet.behaviour import WorkloadBehaviour
 from kubescene.controllers.registrations import ControllerRegistrations, Registration
 from kubescene.scheduler import SchedulerOptions, kube_scheduler
 from kubescene.scheduler.framework.explain import Explain
@@ -26,6 +27,8 @@ class ClusterOptions:
     start: int | None = None
     explain: Explain = Explain.AUTO
     kubelet: KubeletDelays = NO_DELAYS
+    workloads: tuple[WorkloadBehaviour, ...] = ()
+    """How pods behave (`kubescene.controllers.kubelet.behaviour`); the first that fits counts."""
     events: bool = False
     """Whether components write Event objects. A served world does (see `kubescene.recording`)."""
     scheduler: SchedulerOptions = field(default_factory=SchedulerOptions)
@@ -48,7 +51,12 @@ def builtin_controllers(options: ClusterOptions) -> ControllerRegistrations:
 
 
 def _builtin(options: ClusterOptions) -> Iterator[Registration]:
-    yield from builtin.table(delays=options.kubelet, events=options.events, gates=options.gates)
+    yield from builtin.table(
+        delays=options.kubelet,
+        workloads=options.workloads,
+        events=options.events,
+        gates=options.gates,
+    )
     scheduler = partial(kube_scheduler, options=scheduler_options(options))
     yield Registration(SCHEDULER, scheduler, component=Component.SCHEDULER)
 

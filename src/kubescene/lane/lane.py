@@ -251,6 +251,8 @@ class Chunk:
         parts = self._writes.parts_of(pod.record)
         if parts is None or pod.terminating:
             raise NotNowError("an unusual pod")
+        if self._parties.kubelet.may_behave(pod.record):
+            raise NotNowError("a pod with a life of its own")
         known = self._by_parts.get((pod.signature, parts))
         if known is None:
             known = self._by_parts[pod.signature, parts] = self._learned(pod, parts)

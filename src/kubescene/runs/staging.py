@@ -245,5 +245,6 @@ def cluster_options(
         start=simulation.start,
         explain=simulation.explain,
         kubelet=simulation.kubelet,
+        workloads=simulation.workloads,
         scheduler=simulation.scheduler_options((scheduler or SchedulerOptions()).at_once()),
     )

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from kubescene.clock import parse_duration, parse_time
 from kubescene.controllers.kubelet import NO_DELAYS, KubeletDelays
+from kubescene.controllers.kubelet.behaviour import WorkloadBehaviour, read_workload
 from kubescene.errors import ScenarioError, SchedulerConfigurationError
 from kubescene.scheduler import SchedulerOptions, configuration
 from kubescene.scheduler.framework.explain import Explain
@@ -23,6 +24,7 @@ FIELDS = (
     "annotations",
     "schedulerConfig",
     "kubelet",
+    "workloads",
     "maxMinorSteps",
     "maxSettleRounds",
 )
@@ -43,6 +45,7 @@ class Simulation(Struct, frozen=True):
     max_minor_steps: int = MAX_MINOR_STEPS
     max_settle_rounds: int = MAX_SETTLE_ROUNDS
     kubelet: KubeletDelays = NO_DELAYS
+    workloads: tuple[WorkloadBehaviour, ...] = ()
     annotations: bool = False
     scheduler_config: ReadOnlyObject | None = None
     """A KubeSchedulerConfiguration without faults of its own; which plugins exist is not asked."""
@@ -74,6 +77,7 @@ def parse_simulation(value: Any) -> Simulation:
         max_minor_steps=_whole(given, "maxMinorSteps", MAX_MINOR_STEPS, least=1),
         max_settle_rounds=_whole(given, "maxSettleRounds", MAX_SETTLE_ROUNDS, least=1),
         kubelet=KubeletDelays(*(_delay(delays, name) for name in KUBELET_FIELDS)),
+        workloads=_workloads(given.get("workloads")),
     )
 
 
@@ -162,6 +166,23 @@ def _steps_in(text: str) -> Iterator[str | int]:
     named = FIELD.match(text)
     for step in STEP.findall(named[1] if named else ""):
         yield int(step) if step.isdecimal() else step
+
+
+def _workloads(value: Any) -> tuple[WorkloadBehaviour, ...]:
+    if value is None:
+        return ()
+    where = f"{WHERE}.workloads"
+    if not isinstance(value, list | tuple):
+        raise ScenarioError("must be a list", where=where, path=tuple(where.split(".")))
+    return tuple(_workload(each, number) for number, each in enumerate(value))
+
+
+def _workload(value: Any, number: int) -> WorkloadBehaviour:
+    try:
+        return read_workload(value)
+    except ValueError as error:
+        path = ("spec", "simulation", "workloads", number, *_steps_in(str(error)))
+        raise ScenarioError(str(error), where=f"{WHERE}.workloads[{number}]", path=path) from error
 
 
 def _delay(given: Mapping[str, Any], name: str) -> int:

@@ -3,7 +3,7 @@
 A new one is a module here and a row in `table`: its place is its place in the settle order.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from functools import partial
 
 from kubescene.actors import Component
@@ -32,12 +32,14 @@ from kubescene.controllers.builtin.workloads.jobs.ttl_after_finished import ttl_
 from kubescene.controllers.builtin.workloads.replicaset import replicaset, replicationcontroller
 from kubescene.controllers.builtin.workloads.statefulset import statefulset
 from kubescene.controllers.kubelet import KUBELET, NO_DELAYS, KubeletDelays, kubelet
+from kubescene.controllers.kubelet.behaviour import WorkloadBehaviour
 from kubescene.controllers.registrations import Registration
 
 
 def table(
     *,
     delays: KubeletDelays = NO_DELAYS,
+    workloads: Sequence[WorkloadBehaviour] = (),
     events: bool = False,
     gates: Collection[str] = (),
     namespace_delay: int = 0,
@@ -73,5 +75,9 @@ def table(
         Registration("pod-garbage-collector", pod_garbage_collector),
         Registration("garbage-collector", garbage_collector),
         *((Registration("event-expiry", event_expiry),) if events else ()),
-        Registration(KUBELET, partial(kubelet, delays=delays), component=Component.KUBELET),
+        Registration(
+            KUBELET,
+            partial(kubelet, delays=delays, workloads=workloads),
+            component=Component.KUBELET,
+        ),
     )

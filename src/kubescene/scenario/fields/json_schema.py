@@ -60,10 +60,13 @@ def _nullable(schema: JsonObject, *, required: bool) -> JsonObject:
     """A field that is not needed may be there and empty, as YAML's authors like to write it."""
     if required or "enum" in schema:
         return schema
-    return {**schema, "type": [schema["type"], "null"]}
+    types = schema["type"]
+    return {**schema, "type": [*(types if isinstance(types, list) else [types]), "null"]}
 
 
 def _structural(field: Field) -> JsonObject:
+    if field.type is FieldType.AMOUNT:
+        return {"description": field.about, KEEP_UNKNOWN: True}
     schema: JsonObject = {"description": field.about, "type": str(field.type)}
     if field.items is not None:
         schema |= {"items": _structural(field.items), "x-kubernetes-list-type": "atomic"}
@@ -81,6 +84,8 @@ def _structural(field: Field) -> JsonObject:
 def _value(field: Field) -> dict[str, Any]:
     """What is said of a single value."""
     value: dict[str, Any] = {"type": str(field.type)}
+    if field.type is FieldType.AMOUNT:
+        value["type"] = ["string", "number", "object"]
     if field.choices:
         value["enum"] = list(field.choices)
     if field.least is not None:

@@ -30,6 +30,8 @@ class FieldType(StrEnum):
     FLAG = "boolean"
     OBJECT = "object"
     LIST = "array"
+    AMOUNT = "amount"
+    """A scalar, or an object with the name of a distribution; any type in a schema."""
 
 
 class Field(Struct, frozen=True):
@@ -72,6 +74,10 @@ def whole(name: str, about: str, **more: object) -> Field:
 
 def flag(name: str, about: str, **more: object) -> Field:
     return Field(name, FieldType.FLAG, about, **more)  # type: ignore[arg-type]
+
+
+def amount(name: str, about: str, **more: object) -> Field:
+    return Field(name, FieldType.AMOUNT, about, **more)  # type: ignore[arg-type]
 
 
 def record(name: str, about: str, *fields: Field, **more: object) -> Field:
@@ -359,6 +365,46 @@ KUBELET = record(
     text("readyDelay", "From running to ready.", default="0s"),
     text("terminateDelay", "From deletion to gone, at most the pod's grace period.", default="0s"),
 )
+_CONTAINER_BEHAVIOUR = (
+    amount(
+        "runTime",
+        "How long a container runs before it ends by itself: `30s`, or a distribution such as "
+        "`{exponential: {mean: 30s}}`, drawn anew for every run. Without it, until it is stopped.",
+    ),
+    amount(
+        "exitCode",
+        "The exit code of a container that ends by itself: a number from 0 to 255, or a "
+        "distribution such as `{empirical: {values: [0, 0, 0, 1]}}`.",
+        default="0",
+    ),
+)
+WORKLOADS = items_of(
+    "workloads",
+    "How pods behave; the first entry that fits a pod counts. The annotations "
+    "`kubescene.dev/run-time` and `kubescene.dev/exit-code` of a pod win over it.",
+    record(
+        "",
+        "Some pods, and what their containers do.",
+        record(
+            "selector",
+            "Labels of the pods, as in a Deployment (`matchLabels`, `matchExpressions`). "
+            "Without it, all of them.",
+            open=True,
+        ),
+        text("namespace", "Only pods of this namespace. Without it, of all."),
+        *_CONTAINER_BEHAVIOUR,
+        items_of(
+            "containers",
+            "What is different for single containers.",
+            record(
+                "",
+                "A container.",
+                text("name", "Its name.", required=True),
+                *_CONTAINER_BEHAVIOUR,
+            ),
+        ),
+    ),
+)
 SIMULATION = record(
     "simulation",
     "How the scenario is played.",
@@ -379,6 +425,7 @@ SIMULATION = record(
     ),
     record("schedulerConfig", "A KubeSchedulerConfiguration.", open=True),
     KUBELET,
+    WORKLOADS,
     whole(
         "maxMinorSteps",
         "More minor steps than this in one step end the scenario as a livelock.",

@@ -53,9 +53,10 @@ UNTOLD = """\
 
 **Pods**
 
-- No container runs. Pods start and become ready after the delays of `spec.simulation.kubelet`,
-  and then run until they are deleted: no exits, restarts, probes, image pulls. A pod is
-  `Succeeded` or `Failed` when an operation patches its status.
+- No container runs. Pods start and become ready after the delays of `spec.simulation.kubelet`.
+  Containers end and restart as `spec.simulation.workloads` or annotations of their pod say, and
+  run until they are deleted where nobody says anything: no probes, image pulls, OOM kills; init
+  containers and sidecars take no time and never end.
 - Services have addresses, Endpoints and EndpointSlices. The stand-in for
   kubelet gives pods no address, so these are empty until somebody writes one into
   `status.podIP`. No traffic; no hints for `service.kubernetes.io/topology-mode: Auto`.

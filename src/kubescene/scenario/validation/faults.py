@@ -21,6 +21,7 @@ TYPES: dict[FieldType, tuple[type, ...]] = {
     FieldType.FLAG: (bool,),
     FieldType.OBJECT: (Mapping,),
     FieldType.LIST: (list, tuple),
+    FieldType.AMOUNT: (str, int, float, Mapping),
 }
 WORDS = {
     FieldType.TEXT: "text",
@@ -28,6 +29,7 @@ WORDS = {
     FieldType.FLAG: "true or false",
     FieldType.OBJECT: "an object",
     FieldType.LIST: "a list",
+    FieldType.AMOUNT: "an amount or a distribution",
 }
 
 

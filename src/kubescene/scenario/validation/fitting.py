@@ -17,6 +17,7 @@ _TYPES: Mapping[FieldType, type] = {
     FieldType.FLAG: bool,
     FieldType.OBJECT: dict,
     FieldType.LIST: list,
+    FieldType.AMOUNT: object,
 }
 
 

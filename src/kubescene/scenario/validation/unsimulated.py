@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from kubescene.controllers.kubelet.behaviour import WorkloadBehaviour, behaviour_of
 from kubescene.errors import ScenarioError
 from kubescene.scenario.outside import OutsideKind
 from kubescene.scenario.reading.alike import Likeness
@@ -43,7 +44,6 @@ POD_FIELDS: Mapping[str, str] = {
 PLUGINS = frozenset(POD_FIELDS.values())
 
 UNHEEDED: Mapping[str, str] = {
-    "activeDeadlineSeconds": "nobody ends the pod when it is over",
     "readinessGates": "nobody sets their conditions, and pods are ready without them",
 }
 """Fields of a pod's spec that the kubelet stand-in pays no heed to."""
@@ -74,7 +74,7 @@ INERT: Mapping[tuple[str, str], str] = {
 """Kinds that are stored and have no effect."""
 
 ENDING: Mapping[tuple[str, str], str] = {
-    ("batch", kind): "its containers run until an operation patches the status of their pod"
+    ("batch", kind): "nobody says how long its containers run (`spec.simulation.workloads`)"
     for kind in ("CronJob", "Job")
 }
 """Kinds whose pods are meant to end by themselves, and what they do instead."""
@@ -143,6 +143,7 @@ class Players:
     plugins: Mapping[str, Collection[str]] = field(default_factory=dict)
     schedulers: Collection[str] = ()
     bag: bool = False
+    workloads: Sequence[WorkloadBehaviour] = ()
 
     @classmethod
     def of(
@@ -162,6 +163,7 @@ class Players:
                 for name in each.scheduler_names
             ],
             any(each.kind is OutsideKind.BAG for each in outside),
+            spec.simulation.workloads,
         )
 
     def has(self, controller: str) -> bool:
@@ -240,12 +242,27 @@ def _of_object(obj: JsonObject, players: Players) -> Iterator[Use]:
         return
     if (group, kind) in INERT:
         yield kind, INERT[group, kind]
-    if (group, kind) in ENDING:
-        yield f"completion of a {kind}", ENDING[group, kind]
+    if kind in POD_SPECS:
+        yield from _of_behaviour(obj, (group, kind), players)
     if (group, kind) == ("", "Node"):
         yield from _of_node(obj, players)
     if (spec := _pod_spec(obj)) is not None:
         yield from _of_pod(spec, players)
+
+
+def _of_behaviour(obj: JsonObject, group_kind: tuple[str, str], players: Players) -> Iterator[Use]:
+    """What annotations of pods say in vain, and pods that should end and never will."""
+    path = POD_SPECS[obj["kind"]].removesuffix("spec") + "metadata"
+    namespace = str((obj.get("metadata") or {}).get("namespace") or "default")
+    found = [each for each in _at(obj, path) if isinstance(each, dict)]
+    behaviour = None
+    try:
+        behaviour = behaviour_of(players.workloads, found[0] if found else {}, namespace)
+    except ValueError as error:
+        what, _, why = str(error).partition(": ")
+        yield f"{what} of a {group_kind[1]}", why
+    if group_kind in ENDING and not (behaviour and behaviour.ends):
+        yield f"completion of a {group_kind[1]}", ENDING[group_kind]
 
 
 def _of_node(node: JsonObject, players: Players) -> Iterator[Use]:

@@ -25,19 +25,26 @@ from kubescene.api.records.templates import Blueprint
 from kubescene.api.records.traits import DELETING, PLACED
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.client import ObjectRef, Reader
-from kubescene.clock import format_time, go_seconds, parse_time
+from kubescene.clock import Streams, format_time, go_seconds, parse_time
 from kubescene.control.loops import ControllerContext
-from kubescene.controllers.container_statuses import (
+from kubescene.controllers.kubelet.behaviour import (
+    ANNOTATED,
+    PodBehaviour,
+    WorkloadBehaviour,
+    behaviour_of,
+)
+from kubescene.controllers.kubelet.container_statuses import (
     adjusted_status,
     container_status,
     generation_of,
     terminated,
     with_resources,
 )
+from kubescene.controllers.kubelet.lives import Lives
 from kubescene.controllers.reconcile import NOTHING, Delete, ObjectKey, Patch, Plan, Write
 from kubescene.controllers.runtime import ReconcilerController
 from kubescene.errors import ApiError, NotFoundError
-from kubescene.recording import NORMAL, Notice, regarding
+from kubescene.recording import NORMAL, WARNING, Notice, regarding
 from kubescene.types import JsonObject
 
 KUBELET = "kubelet"
@@ -54,6 +61,8 @@ StatusParts: TypeAlias = tuple[bytes, bytes, bytes]
 """See `parts_of_status`."""
 UNHEARD = "Unknown"
 MENTION = b'"Unknown"'
+DEADLINE = b'"activeDeadlineSeconds"'
+NO_BEHAVIOUR = PodBehaviour()
 
 
 class KubeletDelays(Struct, frozen=True):
@@ -75,13 +84,22 @@ class KubeletReconciler:
     pod_traits = PLACED | DELETING
 
     def __init__(
-        self, delays: KubeletDelays = NO_DELAYS, *, talks: bool = False, keeps: bool = True
+        self,
+        delays: KubeletDelays = NO_DELAYS,
+        workloads: Sequence[WorkloadBehaviour] = (),
+        *,
+        streams: Streams | None = None,
+        talks: bool = False,
+        keeps: bool = True,
     ) -> None:
-        """``talks``: whether somebody wants to hear what it does with containers.
+        """``workloads`` say how pods behave, ``streams`` are what is drawn for them.
 
-        What it ``keeps`` are reports, for those that are alike.
+        ``talks``: whether somebody wants to hear what it does with containers. What it ``keeps``
+        are reports, for those that are alike.
         """
         self._delays = delays
+        self._workloads = workloads
+        self._lives = Lives(streams or Streams(), delays.ready)
         self._talks = talks
         self._statuses = RunningStatuses(keeps=keeps)
         self._ended = EndedStatuses(keeps=keeps)
@@ -100,6 +118,7 @@ class KubeletReconciler:
         if self._to_start:
             self._to_start.pop(key_of(record), None)
         if change.type is DELETED:
+            self._lives.forget(record.uid)
             return ()
         if self._talks and is_marked(change):
             self._to_stop.add(key_of(record))
@@ -113,7 +132,10 @@ class KubeletReconciler:
             if not record.deleting:
                 self._to_start[key] = record
             return (key,)
-        return (key_of(record),) if record.deleting or is_respecified(change) else ()
+        if record.deleting or is_respecified(change):
+            return (key_of(record),)
+        begins = change.type is ADDED and record.phase == RUNNING and self.may_behave(record)
+        return (key_of(record),) if begins else ()
 
     def _observe_node(self, change: Change) -> Iterable[ObjectKey]:
         name = change.record.name
@@ -193,9 +215,18 @@ class KubeletReconciler:
             return None
         return self._statuses.of_parts(parts, now)
 
+    def may_behave(self, record: Record) -> bool:
+        """Whether more may happen to a pod than that it starts, is ready, and is stopped."""
+        if record.metadata_mentions(ANNOTATED) or record.members_mention(DEADLINE):
+            return True
+        namespace, labels = record.namespace, record.labels
+        return any(each.is_of(namespace, labels) for each in self._workloads)
+
     def _start_alike(self, key: ObjectKey, record: Record, now: int) -> Plan | None:
         """Start a pod whose like was started at this instant: it need not be read."""
         if not self.hears(record.node) or self._delays.start or self._talks:
+            return None
+        if self.may_behave(record):
             return None
         parts = parts_of_status(record)
         options = None if parts is None else self._statuses.of_parts(parts, format_time(now))
@@ -214,9 +245,40 @@ class KubeletReconciler:
             return Plan(requeue_after=wait)
         ready = self._delays.ready == 0
         options = self._statuses.of(pod, format_time(now), ready=ready)
+        behaviour, complaints = self._behaviour(pod)
+        if behaviour is not None:
+            plan = self._running(key, options, self._said_of_start(pod))
+            assert options.blueprint is not None
+            begun = {**pod, "status": {**pod["status"], **options.blueprint.body["status"]}}
+            return followed(plan, self._live(begun, behaviour, now))
         if record is not None and pod["metadata"]["resourceVersion"] == str(record.revision):
             self._statuses.keep(record, format_time(now), options)
-        return self._running(key, options, started(pod) if self._talks else ())
+        return self._running(key, options, [*complaints, *self._said_of_start(pod)])
+
+    def _said_of_start(self, pod: JsonObject) -> Sequence[Notice]:
+        return started(pod) if self._talks else ()
+
+    def _behaviour(self, pod: JsonObject) -> tuple[PodBehaviour | None, Sequence[Notice]]:
+        """What is said of a pod, and complaints about what cannot be read; None: nothing is."""
+        try:
+            found = behaviour_of(self._workloads, pod["metadata"], pod["metadata"]["namespace"])
+        except ValueError as error:
+            about = regarding(pod)
+            host = pod["spec"]["nodeName"]
+            told = Notice(about, WARNING, "InvalidBehaviour", str(error), KUBELET, host=host)
+            return None, (told,)
+        if found is None and pod["spec"].get("activeDeadlineSeconds") is not None:
+            return NO_BEHAVIOUR, ()
+        return found, ()
+
+    def _live(self, pod: JsonObject, behaviour: PodBehaviour, now: int) -> Plan:
+        """What the containers of a running pod have come to."""
+        course = self._lives.next_status(pod, behaviour, now)
+        wait = None if course.due is None else max(course.due - now, 1)
+        if course.status is None:
+            return Plan(requeue_after=wait)
+        patch = Patch(ObjectRef.to(pod), {"status": course.status}, subresource="status")
+        return Plan((patch,), wait)
 
     def _running(
         self, key: ObjectKey, options: WriteOptions, notices: Sequence[Notice] = ()
@@ -228,7 +290,13 @@ class KubeletReconciler:
 
     def _go_on(self, pod: JsonObject, now: int) -> Plan:
         """A pod that runs: grant what it asks for now, and make it ready when it is time."""
-        plan = self._become_ready(pod, now)
+        behaviour, _ = self._behaviour(pod)
+        if behaviour is None:
+            plan = self._become_ready(pod, now)
+        elif pod["status"].get("phase") == RUNNING:
+            plan = self._live(pod, behaviour, now)
+        else:
+            plan = NOTHING
         adjusted = adjusted_status(pod, format_time(now))
         if not adjusted:
             return plan
@@ -262,6 +330,11 @@ class KubeletReconciler:
         if metadata.get("deletionGracePeriodSeconds") == 0:
             return NOTHING
         return Plan((Delete(ref, at_once),))
+
+
+def followed(first: Plan, then: Plan) -> Plan:
+    """Two plans as one: the writes of both in order, and looked at again as the second says."""
+    return Plan((*first.writes, *then.writes), then.requeue_after, first.notices)
 
 
 def key_of(record: Record) -> ObjectKey:
@@ -488,10 +561,19 @@ def stopped(before: JsonObject, now: str) -> dict[str, Any]:
     return {**status, "containerStatuses": ended} if ended else status
 
 
-def kubelet(context: ControllerContext, delays: KubeletDelays = NO_DELAYS) -> ReconcilerController:
+def kubelet(
+    context: ControllerContext,
+    delays: KubeletDelays = NO_DELAYS,
+    workloads: Sequence[WorkloadBehaviour] = (),
+) -> ReconcilerController:
     """The factory of the stand-in."""
-    keeps = context.shortcuts.kubelet_reports
-    reconciler = KubeletReconciler(delays, talks=context.recorder.on, keeps=keeps)
+    reconciler = KubeletReconciler(
+        delays,
+        workloads,
+        streams=context.streams,
+        talks=context.recorder.on,
+        keeps=context.shortcuts.kubelet_reports,
+    )
     return ReconcilerController(reconciler, context)
 
 

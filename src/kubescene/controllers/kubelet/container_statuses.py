@@ -4,6 +4,7 @@ A container's resources are told from the first change of its pod on. Before, th
 spec, and telling so for every pod would cost more than it says.
 """
 
+from kubescene.durations import go_duration
 from kubescene.types import JsonObject
 
 
@@ -66,3 +67,36 @@ def granted(status: JsonObject, resources: JsonObject) -> JsonObject:
 
 def generation_of(pod: JsonObject) -> int:
     return int(pod["metadata"].get("generation", 0))
+
+
+def exited(status: JsonObject, code: int, now: str) -> JsonObject:
+    """A container's status after it has ended with an exit code."""
+    ended = terminated(status, now)
+    state = ended["state"]["terminated"]
+    if code:
+        state = {**state, "exitCode": code, "reason": "Error"}
+    return {**ended, "state": {"terminated": state}}
+
+
+def restarted(status: JsonObject, now: str, *, ready: bool) -> JsonObject:
+    """A container's status when it begins once more."""
+    last = status["state"] if "terminated" in status["state"] else status["lastState"]
+    return {
+        **status,
+        "ready": ready,
+        "started": True,
+        "restartCount": int(status.get("restartCount", 0)) + 1,
+        "state": {"running": {"startedAt": now}},
+        "lastState": last,
+    }
+
+
+def waits(status: JsonObject, pod: JsonObject, wait: int) -> JsonObject:
+    """A container's status while its next start is put off."""
+    if "waiting" in status["state"]:
+        return status
+    metadata = pod["metadata"]
+    whose = f"container={status['name']} pod={metadata['name']}_{metadata['namespace']}"
+    message = f"back-off {go_duration(wait)} restarting failed {whose}({metadata['uid']})"
+    state = {"waiting": {"reason": "CrashLoopBackOff", "message": message}}
+    return {**status, "state": state, "lastState": status["state"]}

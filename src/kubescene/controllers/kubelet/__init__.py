@@ -1,0 +1,16 @@
+"""The stand-in for kubelets: `reconciler` is the story of a pod on its node.
+
+`behaviour` says what people want of pods (how long their containers run, how these end), `lives`
+what becomes of containers then: ends, restarts, back-offs. `container_statuses` is how all of it is
+written down.
+"""
+
+from kubescene.controllers.kubelet.reconciler import (
+    KUBELET,
+    NO_DELAYS,
+    KubeletDelays,
+    KubeletReconciler,
+    kubelet,
+)
+
+__all__ = ["KUBELET", "NO_DELAYS", "KubeletDelays", "KubeletReconciler", "kubelet"]
