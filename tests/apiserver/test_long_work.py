@@ -1,6 +1,7 @@
 """What takes long is done in pieces: others have their turn in between."""
 
 import asyncio
+from collections.abc import MutableMapping
 from typing import Any
 
 import pytest
@@ -17,9 +18,9 @@ from kubescene.cluster import ClusterWorld
 @pytest.mark.parametrize("size", [0, 1, 9, 10, 11, 20, 25])
 def test_a_large_reply_is_sent_piece_by_piece(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(responses, "PIECE", 10)
-    sent: list[dict[str, Any]] = []
+    sent: list[MutableMapping[str, Any]] = []
 
-    async def send(message: dict[str, Any]) -> None:
+    async def send(message: MutableMapping[str, Any]) -> None:
         sent.append(message)
 
     body = bytes(range(size))
