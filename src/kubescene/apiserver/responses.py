@@ -20,6 +20,8 @@ _JSON_TYPE = (b"content-type", b"application/json")
 TEXT = "text/plain; charset=utf-8"
 SMALLEST = 128 * 1024
 LEVEL = 1
+PIECE = 4 * 1024 * 1024
+"""Bytes of a large reply that are handed on at once: a few milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,17 @@ class Response:
         if warnings:
             headers += [(b"warning", warning_header(text)) for text in warnings]
         await send({"type": "http.response.start", "status": self.status, "headers": headers})
-        await send({"type": "http.response.body", "body": self.body})
+        await self._send_body(send)
+
+    async def _send_body(self, send: Send) -> None:
+        """A large body piece by piece, others in between: to copy all of it takes a while."""
+        body = memoryview(self.body)
+        for begin in range(0, len(body) - PIECE, PIECE):
+            piece = bytes(body[begin : begin + PIECE])
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+            await asyncio.sleep(0)
+        rest = self.body if len(body) <= PIECE else bytes(body[(len(body) - 1) // PIECE * PIECE :])
+        await send({"type": "http.response.body", "body": rest})
 
 
 def warning_header(text: str) -> bytes:

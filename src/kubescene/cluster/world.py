@@ -142,9 +142,14 @@ class ClusterWorld(Cluster):
         super().reset()
 
     def clear(self, most: int) -> bool:
-        """Let all controllers go and take at most so many objects away; whether more are left."""
-        self.stop()
+        """Let all controllers go, then take at most so many objects away; whether more are left.
+
+        To let them go takes as long as to take objects away: nobody waits for both at once.
+        """
         self.lending.touch()
+        if self.slots:
+            self.stop()
+            return True
         taken = list(islice(self._left_over(), most))
         self._take_away(taken)
         return len(taken) == most
