@@ -15,8 +15,7 @@ from kubescene.scheduler.cycle.decisions import Decision
 from kubescene.scheduler.cycle.scoring import ScoreSplit
 from kubescene.scheduler.cycle.search import StartIndex
 from kubescene.scheduler.fast import decisions
-from kubescene.scheduler.fast.cpu_memory import FitFilter
-from kubescene.scheduler.fast.cpu_memory_columns import LARGEST, CpuMemoryColumns, Pairs
+from kubescene.scheduler.fast.cpu_memory import LARGEST, CpuMemoryColumns, FitFilter, Pairs
 from kubescene.scheduler.fast.kept_scoring import CommonColumns
 from kubescene.scheduler.framework.cycle_state import CycleState
 from kubescene.scheduler.framework.explain import Explain

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kubescene.scheduler.cycle.best_node import pick_ranked, unranked
-from kubescene.scheduler.fast.cpu_memory_columns import CpuMemoryColumns, Pairs
+from kubescene.scheduler.fast.cpu_memory import CpuMemoryColumns, Pairs
 from kubescene.scheduler.fast.renewers import Judges, Raters
 from kubescene.scheduler.framework.cycle_state import CycleState
 from kubescene.scheduler.framework.interfaces import Codes, Rows, Scores

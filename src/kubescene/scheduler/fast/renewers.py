@@ -3,38 +3,49 @@
 Of plugins that read nothing but the node. Each of them is asked in the form that takes less, one
 node or many; in the place of some stands what comes to the same with less, the arithmetic of
 `cpu_memory`, as long as the amounts of all nodes allow it. What depends on node objects alone is
-known (`spec_verdicts`).
+known (`SpecVerdicts`).
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kubescene.bounded import BoundedDict
 from kubescene.errors import KubesceneError
 from kubescene.scheduler.cycle.best_node import ranked
 from kubescene.scheduler.cycle.scoring import ScoreSplit, check_scores, invalid_score
-from kubescene.scheduler.cycle.verdicts import FilterSplit, codes_of, packed, verdict_of
+from kubescene.scheduler.cycle.verdicts import (
+    FilterSplit,
+    codes_of,
+    judge_rows,
+    packed,
+    verdict_of,
+)
 from kubescene.scheduler.fast.cpu_memory import (
+    CpuMemoryColumns,
     FilterByPairs,
+    Floats,
+    Pairs,
     ScoreByPairs,
     filter_by_pairs,
     score_by_pairs,
 )
-from kubescene.scheduler.fast.cpu_memory_columns import CpuMemoryColumns, Floats, Pairs
-from kubescene.scheduler.fast.spec_verdicts import SharedVerdicts
 from kubescene.scheduler.framework.cycle_state import CycleState
 from kubescene.scheduler.framework.guarded_calls import check_answer, failed
 from kubescene.scheduler.framework.interfaces import MAX_NODE_SCORE, Codes, Rows, Scores
 from kubescene.scheduler.framework.profile import ExtensionPoint
 from kubescene.scheduler.framework.runtime import FilterExtension, Framework, ScoreExtension
+from kubescene.scheduler.framework.signing import encoded
 from kubescene.scheduler.framework.status import SUCCESS
 from kubescene.scheduler.state.nodes import NodeTable
 from kubescene.scheduler.state.pod_kinds import PodClass
 from kubescene.scheduler.state.pods import PodInfo
 from kubescene.scheduler.state.row_policy import POLICY
 
+Extensions: TypeAlias = tuple[FilterExtension, ...]
+Scorers: TypeAlias = tuple[ScoreExtension, ...]
 Lines: TypeAlias = tuple[tuple[int, ScoreExtension], ...]
 """Plugins whose scores are normalized, each with its line of `KeptRows.raw`."""
 
@@ -49,6 +60,69 @@ class RowScores(Protocol):
     def keep_raw(self, line: int, at: Rows | slice | int, scores: Scores | int) -> None:
         """Keep scores that are to be normalized."""
         ...
+
+
+class SpecVerdicts:
+    """What plugins that look at nothing but the node object say of all nodes.
+
+    Pods that land change nothing for them. So their verdicts are worked out for the whole table at
+    a time, whenever a node object has changed; ``codes`` is None if they refuse none. Of such
+    Scores it is enough to know whether they give any node anything:
+    ``rates`` says whether one of the ``raters`` gives a node another score than 0.
+    """
+
+    __slots__ = ("_extensions", "_newest", "_raters", "codes", "errors", "rates")
+
+    def __init__(self, extensions: Extensions, raters: Scorers = ()) -> None:
+        self._extensions = extensions
+        self._raters = raters
+        self._newest = -1
+        self.codes: Codes | None = None
+        self.errors = False
+        """Whether some verdict stands for an error rather than a refusal."""
+        self.rates = False
+
+    def sync(self, nodes: NodeTable, state: CycleState, pod: PodInfo) -> None:
+        """Judge all nodes anew if one of them has changed; any pod that is signed alike will do."""
+        if self._newest == nodes.newest_spec:
+            return
+        rows = np.arange(len(nodes), dtype=np.intp)
+        before, state.filter_errors = state.filter_errors, False
+        codes = judge_rows(state, pod, self._extensions, nodes, rows)
+        self.codes = codes if codes.any() else None
+        self.errors = state.filter_errors
+        state.filter_errors |= before
+        self.rates = any(each.score_nodes(state, pod, nodes, rows).any() for each in self._raters)
+        self._newest = nodes.newest_spec
+
+
+class SharedVerdicts:
+    """Those of one profile, shared by all classes of pods that the plugins sign alike.
+
+    Pods that differ in what they request are the same to them (`SigningPlugin`).
+    """
+
+    def __init__(self, framework: Framework) -> None:
+        self._framework = framework
+        self._kept: BoundedDict[tuple[Extensions, Scorers, bytes], SpecVerdicts] = BoundedDict(
+            POLICY.specs_kept
+        )
+
+    def of(self, extensions: Extensions, pod: PodInfo, raters: Scorers = ()) -> SpecVerdicts | None:
+        """Those for pods like this one; None if a plugin does not sign it."""
+        parts: dict[str, Any] = {}
+        names = [each.name for each in extensions] + [each.name for each in raters]
+        for name in dict.fromkeys(names):
+            plugin: Any = self._framework.plugins[name]
+            part = plugin.sign(pod.signature) if hasattr(plugin, "sign") else None
+            if part is None:
+                return None
+            parts.update(part)
+        key = (extensions, raters, encoded(parts))
+        found = self._kept.get(key)
+        if found is None:
+            found = self._kept[key] = SpecVerdicts(extensions, raters)
+        return found
 
 
 class Judge(NamedTuple):
@@ -329,27 +403,21 @@ class Renewers:
         self._framework = framework
         self._nodes = nodes
         self._shared = SharedVerdicts(framework)
-        self._judges: dict[PodClass, Judges] = {}
-        self._raters: dict[PodClass, Raters] = {}
+        self._judges: BoundedDict[PodClass, Judges] = BoundedDict(POLICY.classes_kept)
+        self._raters: BoundedDict[PodClass, Raters] = BoundedDict(POLICY.classes_kept)
 
     def judges(self, pod: PodInfo, split: FilterSplit) -> Judges:
         """Who judges pods of the class of this one."""
-        known = self._judges
-        found = known.get(pod.pod_class)
+        found = self._judges.get(pod.pod_class)
         if found is None or found.extensions != split.per_node:
             found = Judges(self._framework, self._nodes, split, pod, self._shared)
-            if len(known) >= POLICY.classes_kept:
-                del known[next(iter(known))]
-            known[pod.pod_class] = found
+            self._judges[pod.pod_class] = found
         return found
 
     def raters(self, pod: PodInfo, split: ScoreSplit) -> Raters:
         """Who rates nodes for pods of the class of this one."""
-        known = self._raters
-        found = known.get(pod.pod_class)
+        found = self._raters.get(pod.pod_class)
         if found is None or found.split is not split:
             found = Raters(self._framework, self._nodes, split, pod, self._shared)
-            if len(known) >= POLICY.classes_kept:
-                del known[next(iter(known))]
-            known[pod.pod_class] = found
+            self._raters[pod.pod_class] = found
         return found

@@ -8,10 +8,12 @@ import pytest
 from kubescene.api.resource_requests import CPU, MEMORY, PODS
 from kubescene.clock import Stream
 from kubescene.scheduler import CycleState
-from kubescene.scheduler.fast.cpu_memory import BalanceScore, FitFilter, LeastAllocatedScore
-from kubescene.scheduler.fast.cpu_memory_columns import (
+from kubescene.scheduler.fast.cpu_memory import (
     LARGEST,
+    BalanceScore,
     CpuMemoryColumns,
+    FitFilter,
+    LeastAllocatedScore,
     Pairs,
     balances,
 )
