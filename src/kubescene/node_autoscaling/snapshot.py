@@ -4,7 +4,7 @@ Never the scheduler's table: supposed nodes would spoil what is kept there. Ever
 so that `ClusterSnapshot.supposing` can take back all that was done within it.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -156,7 +156,7 @@ class ClusterSnapshot:
                 return names[at]
         return ""
 
-    def _fitting(self, filtering: Filtering, names: list[str]) -> Iterable[bool]:
+    def _fitting(self, filtering: Filtering, names: list[str]) -> list[bool]:
         rows = np.array([self._table.row_of(name) for name in names], dtype=np.intp)
         fits = (filtering.judge(rows) == 0) & ~self._table.unschedulable[rows]
         return [bool(each) for each in fits]

@@ -153,7 +153,9 @@ class _FirstLoop:
         return Packing().leftover(self._snapshot, waiting)
 
     def options(self, left: list[PodInfo]) -> list[Option]:
-        born = {pod.uid: parse_time(obj["metadata"]["creationTimestamp"]) for pod, obj in self._pods}
+        born = {
+            pod.uid: parse_time(obj["metadata"]["creationTimestamp"]) for pod, obj in self._pods
+        }
         pods = [pod for pod in left if born[pod.uid] < self._now]
         if not pods or min(born[pod.uid] for pod in pods) + NEW > self._now:
             return []
@@ -197,7 +199,8 @@ class _FirstLoop:
         ready = next((each for each in conditions if each["type"] == "Ready"), None)
         if ready is None or ready["status"] != "True":
             return False
-        return parse_time(ready["lastTransitionTime"]) + STABLE < self._now
+        stable_from: int = parse_time(ready["lastTransitionTime"]) + STABLE
+        return stable_from < self._now
 
 
 def _read(obj: JsonObject, classes: PodClasses) -> PodInfo:
