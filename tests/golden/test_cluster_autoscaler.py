@@ -72,7 +72,7 @@ def test_a_case_without_results_is_refused(
 ) -> None:
     path = tmp_path / "bad.jsonl"
     path.write_text(
-        '{"case": {"id": "x-1", "family": "x", "groups": [], "steps": []}, "result": {}}'
+        '{"case": {"id": "x-1", "family": "x", "flags": {}, "steps": []}, "result": {}}'
     )
     assert main([str(path)]) == 2
     assert 'needs lists "steps"' in capsys.readouterr().err

@@ -1,7 +1,7 @@
 """The cluster autoscaler: which nodes would let waiting pods run.
 
-What is here so far is the first half of its loop, as pure functions over a table of nodes of its
-own: pods are packed on free room (`packing`), what is left is estimated per node group (`estimation`),
+What is here so far is the first half of its loop, as pure functions over a node table of its own:
+pods are packed on free room (`packing`), what is left is estimated per node group (`estimation`),
 and expanders choose (`expanders`). Scale-down, cluster state and actuation are not here yet.
 """
 

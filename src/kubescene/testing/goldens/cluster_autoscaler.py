@@ -116,7 +116,7 @@ class _FirstLoop:
 
     def __init__(self, case: JsonObject, step: JsonObject) -> None:
         self._case, self._step = case, step
-        self._now = START + round(step["t"] * 1000) * SECOND // 1000
+        self._now: int = START + round(step["t"] * 1000) * SECOND // 1000
         store, classes = Store(), PodClasses()
         for name in ("default", "kube-system", "team-a"):
             labels = {"kubernetes.io/metadata.name": name}
@@ -199,8 +199,7 @@ class _FirstLoop:
         ready = next((each for each in conditions if each["type"] == "Ready"), None)
         if ready is None or ready["status"] != "True":
             return False
-        stable_from: int = parse_time(ready["lastTransitionTime"]) + STABLE
-        return stable_from < self._now
+        return parse_time(ready["lastTransitionTime"]) + STABLE < self._now
 
 
 def _read(obj: JsonObject, classes: PodClasses) -> PodInfo:

@@ -63,7 +63,7 @@ KPA_SCALER = ReplayFormat("initialReady", "kubescene.testing.goldens.kpa")
 KPA_BUCKETS = ReplayFormat("granularitySeconds", "kubescene.testing.goldens.kpa")
 """Decisions of Knative's pod autoscaler, and its averages."""
 
-CLUSTER_AUTOSCALER = ReplayFormat("groups", "kubescene.testing.goldens.cluster_autoscaler")
+CLUSTER_AUTOSCALER = ReplayFormat("flags", "kubescene.testing.goldens.cluster_autoscaler")
 """Loops of the cluster autoscaler."""
 
 WORKLOADS = ReplayFormat("about", "kubescene.testing.goldens.workloads")
