@@ -63,10 +63,20 @@ KPA_SCALER = ReplayFormat("initialReady", "kubescene.testing.goldens.kpa")
 KPA_BUCKETS = ReplayFormat("granularitySeconds", "kubescene.testing.goldens.kpa")
 """Decisions of Knative's pod autoscaler, and its averages."""
 
+CLUSTER_AUTOSCALER = ReplayFormat("flags", "kubescene.testing.goldens.cluster_autoscaler")
+"""Loops of the cluster autoscaler."""
+
 WORKLOADS = ReplayFormat("about", "kubescene.testing.goldens.workloads")
 """Worlds of kube-controller-manager's workload controllers, step by step."""
 
-FORMATS: tuple[ReplayFormat, ...] = (HORIZONTAL, VERTICAL, KPA_SCALER, KPA_BUCKETS, WORKLOADS)
+FORMATS: tuple[ReplayFormat, ...] = (
+    HORIZONTAL,
+    VERTICAL,
+    KPA_SCALER,
+    KPA_BUCKETS,
+    CLUSTER_AUTOSCALER,
+    WORKLOADS,
+)
 
 
 def format_of(case: JsonObject) -> ReplayFormat:
