@@ -102,6 +102,17 @@ def test_a_node_that_was_patched_to_unknown_by_hand_stays_so(cluster: ClusterWor
     assert ready(cluster, "n0") == "Unknown"
 
 
+def test_a_short_outage_does_not_bring_a_node_back_that_fails_later(cluster: ClusterWorld) -> None:
+    nodes(cluster)
+    cluster.create(outage(**{"for": "10s"}))
+    cluster.advance("1m")
+    unknown = {"status": {"conditions": [{"type": "Ready", "status": "Unknown"}]}}
+    cluster.patch("nodes", "n0", unknown, subresource="status")
+    cluster.patch("nodes", "n0", {"metadata": {"labels": {"a": "b"}}})
+    cluster.advance("1m")
+    assert ready(cluster, "n0") == "Unknown"
+
+
 def test_an_outage_begins_after_a_while(cluster: ClusterWorld) -> None:
     nodes(cluster)
     cluster.create(outage(after="1m"))

@@ -27,7 +27,7 @@ _HEALTHY = {
 
 def has_stopped(record: Record) -> bool:
     """Whether the kubelet of a node was stopped; costs nothing if nobody speaks of it."""
-    return _MENTION in record.data and is_stopped(record.decode())
+    return record.metadata_mentions(_MENTION) and is_stopped(record.decode())
 
 
 def is_stopped(node: JsonObject) -> bool:

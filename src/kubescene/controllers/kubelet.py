@@ -4,8 +4,9 @@ One controller plays the kubelets of all nodes. Delays are zero unless configure
 delay elapses in virtual time, so only under an advance operation. What it writes is the cluster
 breathing: status of pods and nodes, never part of the timeline.
 
-A node whose condition Ready is ``Unknown``, or that is annotated ``kubescene.dev/kubelet: stopped``, has a kubelet that nobody hears: until it is back,
-nothing starts, stops or becomes ready there. One that is ``False`` is heard: it says so itself.
+A node whose condition Ready is ``Unknown`` has a kubelet that nobody hears; one with the annotation
+``kubescene.dev/kubelet: stopped`` has none: until it is back, nothing starts, stops or becomes
+ready there. One that is ``False`` is heard: it says so itself.
 """
 
 from collections import OrderedDict
@@ -135,6 +136,7 @@ class KubeletReconciler:
             self._silent.add(name)
         else:
             self._silent.discard(name)
+            self._stopped.pop(name, None)
         if change.type is ADDED:
             self._nodes.add(name)
         elif not was_silent:

@@ -54,7 +54,7 @@ _SPEC: JsonObject = {
 _STATUS: JsonObject = {
     "type": "object",
     "properties": {
-        **{name: _TEXT for name in ("phase", "began", "ends", "message")},
+        **dict.fromkeys(("phase", "began", "ends", "message"), _TEXT),
         "affected": {"type": "array", "items": _TEXT},
     },
 }
