@@ -14,6 +14,8 @@ from kubescene.controllers.builtin.deletion.namespace import namespace
 from kubescene.controllers.builtin.namespaces.resource_quota import resource_quota
 from kubescene.controllers.builtin.nodes.node_lifecycle import node_lifecycle
 from kubescene.controllers.builtin.nodes.nodeset import NodeSetReconciler
+from kubescene.controllers.builtin.nodes.outages import DEFINITION as OUTAGES
+from kubescene.controllers.builtin.nodes.outages import outages
 from kubescene.controllers.builtin.nodes.pod_garbage_collector import pod_garbage_collector
 from kubescene.controllers.builtin.nodes.taint_eviction import taint_eviction
 from kubescene.controllers.builtin.services.endpoint_slices import endpoint_slices
@@ -51,6 +53,7 @@ def table(
     """
     return (
         controller_from(NodeSetReconciler),
+        Registration("outage", outages, (OUTAGES,)),
         # What has gone makes room before anybody asks for it.
         Registration("resourcequota", resource_quota),
         Registration("deployment", deployment),

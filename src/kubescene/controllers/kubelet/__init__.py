@@ -2,7 +2,7 @@
 
 `behaviour` says what people want of pods (how long their containers run, how these end), `lives`
 what becomes of containers then: ends, restarts, back-offs. `container_statuses` is how all of it is
-written down.
+written down. `heartbeats` is about kubelets that fall silent, and what is made of that.
 """
 
 from kubescene.controllers.kubelet.reconciler import (

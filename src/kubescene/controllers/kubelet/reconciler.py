@@ -4,8 +4,9 @@ One controller plays the kubelets of all nodes. Delays are zero unless configure
 delay elapses in virtual time, so only under an advance operation. What it writes is the cluster
 breathing: status of pods and nodes, never part of the timeline.
 
-A node whose condition Ready is ``Unknown`` has a kubelet that nobody hears: until it is back,
-nothing starts, stops or becomes ready there. One that is ``False`` is heard: it says so itself.
+A node whose condition Ready is ``Unknown`` has a kubelet that nobody hears; one with the annotation
+``kubescene.dev/kubelet: stopped`` has none: until it is back, nothing starts, stops or becomes
+ready there. One that is ``False`` is heard: it says so itself.
 """
 
 from collections import OrderedDict
@@ -40,6 +41,7 @@ from kubescene.controllers.kubelet.container_statuses import (
     terminated,
     with_resources,
 )
+from kubescene.controllers.kubelet.heartbeats import has_stopped, healthy_conditions
 from kubescene.controllers.kubelet.lives import Lives
 from kubescene.controllers.reconcile import NOTHING, Delete, ObjectKey, Patch, Plan, Write
 from kubescene.controllers.runtime import ReconcilerController
@@ -110,6 +112,8 @@ class KubeletReconciler:
         """Pods that have come to their node, and nothing has happened to them since."""
         self._nodes: set[str] = set()
         self._silent: set[str] = set()
+        self._stopped: dict[str, bool] = {}
+        """Nodes whose kubelet was stopped; False: it is back, and has not said so yet."""
 
     def observe(self, change: Change) -> Iterable[ObjectKey]:
         record = change.record
@@ -142,12 +146,19 @@ class KubeletReconciler:
         if change.type is DELETED:
             self._nodes.discard(name)
             self._silent.discard(name)
+            self._stopped.pop(name, None)
             return ()
         was_silent = name in self._silent
-        if change.record.members_mention(MENTION) and is_unheard(change.object):
+        if has_stopped(change.record):
+            self._stopped[name] = True
+            self._silent.add(name)
+        elif change.record.members_mention(MENTION) and is_unheard(change.object):
+            if name in self._stopped:
+                self._stopped[name] = False
             self._silent.add(name)
         else:
             self._silent.discard(name)
+            self._stopped.pop(name, None)
         if change.type is ADDED:
             self._nodes.add(name)
         elif not was_silent:
@@ -195,6 +206,11 @@ class KubeletReconciler:
         if node is None:
             return NOTHING
         conditions = (node.get("status") or {}).get("conditions") or []
+        if self._stopped.get(key.name):
+            return NOTHING
+        if self._stopped.pop(key.name, None) is False and is_unheard(node):
+            status = {"conditions": healthy_conditions(node, format_time(now))}
+            return Plan((Patch(ref, {"status": status}, subresource="status"),))
         if any(condition.get("type") == READY for condition in conditions):
             return NOTHING
         options = self._ready_nodes.of(conditions, format_time(now))

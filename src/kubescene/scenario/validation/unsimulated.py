@@ -59,6 +59,7 @@ KINDS: Mapping[tuple[str, str], str] = {
     ("batch", "CronJob"): "cronjob",
     ("batch", "Job"): "job",
     ("kubescene.dev", "NodeSet"): "nodeset",
+    ("kubescene.dev", "Outage"): "outage",
     ("policy", "PodDisruptionBudget"): "disruption",
     ("resource.k8s.io", "ResourceClaimTemplate"): "resourceclaim",
 }

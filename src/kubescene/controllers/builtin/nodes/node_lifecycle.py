@@ -5,8 +5,9 @@ gets the taint that drives its pods away (see `taint_eviction`), one node at a t
 (see `zone_health`). Pods of a node that nobody reaches are no longer ready. When the node is back,
 all of it is taken back.
 
-Nobody measures heartbeats: whether a node is ready is what its condition says, which the kubelet
-stand-in writes once and a scenario may change.
+Whether a node is ready is what its condition says, which the kubelet stand-in writes once and a
+scenario may change. A node whose kubelet was stopped is `Unknown` after the grace period of the
+node monitor, which counts from that instant: nobody writes heartbeats.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -36,6 +37,12 @@ from kubescene.controllers.builtin.nodes.node_conditions import (
 )
 from kubescene.controllers.builtin.nodes.pods_on_nodes import PODS, PodsOnNodes
 from kubescene.controllers.builtin.nodes.zone_health import Zones
+from kubescene.controllers.kubelet.heartbeats import (
+    GRACE_PERIOD,
+    has_stopped,
+    is_stopped,
+    unknown_conditions,
+)
 from kubescene.controllers.reconcile import NOTHING, ObjectKey, Patch, Plan, Write
 from kubescene.errors import ApiError, NotFoundError
 from kubescene.recording import NORMAL, WARNING, Notice, regarding
@@ -61,6 +68,8 @@ class NodeLifecycleReconciler:
         self._told: set[str] = set()
         """Nodes whose silence is to be told of."""
         self.needs_pods = False
+        self._silent_since: dict[str, int] = {}
+        """When the kubelets of nodes were stopped."""
 
     # -- watching --------------------------------------------------------------------------
 
@@ -70,6 +79,7 @@ class NodeLifecycleReconciler:
         if change.type is ChangeType.DELETED:
             self._unreached.discard(change.record.name)
             self._zones.remove(change.record.name)
+            self._silent_since.pop(change.record.name, None)
             return (ZONES,)
         return [*self._observe_node(change)]
 
@@ -77,7 +87,7 @@ class NodeLifecycleReconciler:
         name, zones = change.record.name, self._zones
         ready, is_waiting, is_settled = self._judgements.of(change)
         health_changed = zones.put(name, zone_of(change.record.labels), ready)
-        if not is_settled:
+        if not is_settled or self._is_news(change):
             yield ObjectKey("", name)
         if zones.wait(name, is_waiting=is_waiting) or health_changed:
             yield ZONES
@@ -89,6 +99,10 @@ class NodeLifecycleReconciler:
             self.needs_pods = True
             yield ObjectKey("", name)
             yield from self._pods.on(name)
+
+    def _is_news(self, change: Change) -> bool:
+        """Whether the kubelet of a node was stopped, or is back."""
+        return has_stopped(change.record) != (change.record.name in self._silent_since)
 
     def _observe_pod(self, change: Change) -> Iterable[ObjectKey]:
         self._pods.observe(change)
@@ -110,8 +124,20 @@ class NodeLifecycleReconciler:
         notices = (unreached(node),) if key.name in self._told else ()
         self._told.discard(key.name)
         taints = settled_taints(node, format_time(now))
-        writes = () if taints is None else (tainted(node, taints),)
-        return Plan(writes, notices=notices)
+        writes: list[Write] = [] if taints is None else [tainted(node, taints)]
+        wait = self._silence(node, now)
+        if wait == 0 and readiness(node) != UNREACHED:
+            writes.append(unheard(node, format_time(now)))
+        return Plan(writes, wait or None, notices)
+
+    def _silence(self, node: JsonObject, now: int) -> int | None:
+        """How long the monitor still waits for a kubelet that was stopped; None: it was not."""
+        name = node["metadata"]["name"]
+        if not is_stopped(node):
+            self._silent_since.pop(name, None)
+            return None
+        since = self._silent_since.setdefault(name, now)
+        return max(since + GRACE_PERIOD - now, 0)
 
     def refused(self, key: ObjectKey, write: Write, error: ApiError, reader: Reader) -> Plan:
         del key, write, reader
@@ -209,6 +235,11 @@ def settled_taints(node: JsonObject, now: str) -> list[JsonObject] | None:
 
 def tainted(node: JsonObject, taints: list[JsonObject]) -> Patch:
     return Patch(ObjectRef.to(node), {"spec": {"taints": taints or None}})
+
+
+def unheard(node: JsonObject, now: str) -> Patch:
+    status = {"conditions": unknown_conditions(node, now)}
+    return Patch(ObjectRef.to(node), {"status": status}, subresource="status")
 
 
 def unreached(node: JsonObject) -> Notice:

@@ -1,0 +1,207 @@
+"""Outages: nodes that fall silent, are gone or are reclaimed."""
+
+import pytest
+
+from kubescene.cluster import ClusterOptions, ClusterWorld
+from kubescene.testing import make_node, make_pod
+from kubescene.types import JsonObject
+
+
+def outage(name: str = "o", what: str = "NodesSilent", **spec: object) -> JsonObject:
+    return {
+        "apiVersion": "kubescene.dev/v1alpha1",
+        "kind": "Outage",
+        "metadata": {"name": name},
+        "spec": {"what": what, "nodes": {}, **spec},
+    }
+
+
+def conditions(cluster: ClusterWorld, node: str) -> dict[str, tuple[str, str]]:
+    found = cluster.get("nodes", node)["status"]["conditions"]
+    return {each["type"]: (each["status"], each.get("reason", "")) for each in found}
+
+
+def ready(cluster: ClusterWorld, node: str) -> str:
+    return conditions(cluster, node)["Ready"][0]
+
+
+def status(cluster: ClusterWorld, name: str = "o") -> JsonObject:
+    found: JsonObject = cluster.get("outages", name)["status"]
+    return found
+
+
+def nodes(cluster: ClusterWorld, count: int = 1) -> None:
+    for number in range(count):
+        cluster.create(make_node(f"n{number}").cpu("4").memory("8Gi"))
+    cluster.settle()
+
+
+def pod_is_ready(cluster: ClusterWorld, name: str) -> bool:
+    listed = cluster.get("pods", name)["status"].get("conditions", ())
+    return any(c["type"] == "Ready" and c["status"] == "True" for c in listed)
+
+
+def test_a_silent_node_is_noticed_after_the_grace_period_and_comes_back(
+    cluster: ClusterWorld,
+) -> None:
+    nodes(cluster)
+    cluster.create(make_pod("a").cpu("1"))
+    cluster.settle().create(outage(**{"for": "2m"}))
+    cluster.advance("49s")
+    assert ready(cluster, "n0") == "True"
+    assert pod_is_ready(cluster, "a")
+    cluster.advance("1s")
+    assert conditions(cluster, "n0") == {
+        "Ready": ("Unknown", "NodeStatusUnknown"),
+        "MemoryPressure": ("Unknown", "NodeStatusNeverUpdated"),
+        "DiskPressure": ("Unknown", "NodeStatusNeverUpdated"),
+        "PIDPressure": ("Unknown", "NodeStatusNeverUpdated"),
+    }
+    assert not pod_is_ready(cluster, "a")
+    cluster.advance("69s")
+    assert status(cluster)["phase"] == "Running"
+    cluster.advance("1s")
+    assert status(cluster)["phase"] == "Ended"
+    assert conditions(cluster, "n0")["Ready"] == ("True", "KubeletReady")
+    assert conditions(cluster, "n0")["PIDPressure"] == ("False", "KubeletHasSufficientPID")
+    assert not cluster.get("nodes", "n0")["spec"].get("taints")
+    assert pod_is_ready(cluster, "a")
+
+
+def test_nothing_starts_on_a_silent_node_before_it_is_noticed(cluster: ClusterWorld) -> None:
+    nodes(cluster)
+    cluster.create(outage(**{"for": "30s"}))
+    cluster.settle().create(make_pod("a").cpu("1"))
+    cluster.advance("29s")
+    pod = cluster.get("pods", "a")
+    assert (pod["spec"]["nodeName"], pod["status"]["phase"]) == ("n0", "Pending")
+    cluster.advance("1s")
+    assert cluster.get("pods", "a")["status"]["phase"] == "Running"
+    assert ready(cluster, "n0") == "True"
+    cluster.advance("1m")
+    assert ready(cluster, "n0") == "True"
+
+
+def test_deleting_an_outage_takes_it_back_but_not_from_another_one(cluster: ClusterWorld) -> None:
+    nodes(cluster)
+    cluster.create(outage("one"))
+    cluster.create(outage("two"))
+    cluster.advance("1m").delete("outages", "one")
+    cluster.settle()
+    assert ready(cluster, "n0") == "Unknown"
+    cluster.delete("outages", "two")
+    cluster.settle()
+    assert ready(cluster, "n0") == "True"
+
+
+def test_a_node_that_was_patched_to_unknown_by_hand_stays_so(cluster: ClusterWorld) -> None:
+    nodes(cluster)
+    unknown = {"status": {"conditions": [{"type": "Ready", "status": "Unknown"}]}}
+    cluster.patch("nodes", "n0", unknown, subresource="status")
+    cluster.advance("5m")
+    assert ready(cluster, "n0") == "Unknown"
+
+
+def test_a_short_outage_does_not_bring_a_node_back_that_fails_later(cluster: ClusterWorld) -> None:
+    nodes(cluster)
+    cluster.create(outage(**{"for": "10s"}))
+    cluster.advance("1m")
+    unknown = {"status": {"conditions": [{"type": "Ready", "status": "Unknown"}]}}
+    cluster.patch("nodes", "n0", unknown, subresource="status")
+    cluster.patch("nodes", "n0", {"metadata": {"labels": {"a": "b"}}})
+    cluster.advance("1m")
+    assert ready(cluster, "n0") == "Unknown"
+
+
+def test_an_outage_begins_after_a_while(cluster: ClusterWorld) -> None:
+    nodes(cluster)
+    cluster.create(outage(after="1m"))
+    cluster.advance("59s")
+    assert status(cluster) == {"phase": "Pending"}
+    cluster.advance("51s")
+    assert ready(cluster, "n0") == "Unknown"
+
+
+def test_nodes_are_gone_at_once(cluster: ClusterWorld) -> None:
+    nodes(cluster, 3)
+    cluster.create(outage(what="NodesGone", count=2))
+    cluster.settle()
+    assert len(cluster.list("nodes")) == 1
+    assert len(status(cluster)["affected"]) == 2
+
+
+def test_a_reclaimed_node_has_notice_and_then_is_gone(cluster: ClusterWorld) -> None:
+    nodes(cluster)
+    cluster.create(outage(what="SpotReclaim"))
+    cluster.advance("119s")
+    assert [t["key"] for t in cluster.get("nodes", "n0")["spec"]["taints"]] == [
+        "kubescene.dev/spot-reclaim"
+    ]
+    cluster.advance("1s")
+    assert len(cluster.list("nodes")) == 0
+    assert status(cluster)["phase"] == "Ended"
+
+
+def test_a_notice_is_taken_back_with_its_outage(cluster: ClusterWorld) -> None:
+    nodes(cluster)
+    cluster.create(outage(what="SpotReclaim"))
+    cluster.advance("1m").delete("outages", "o")
+    cluster.advance("5m")
+    assert not cluster.get("nodes", "n0")["spec"].get("taints")
+
+
+def drawn(seed: int, order: list[str]) -> list[str]:
+    cluster = ClusterWorld(ClusterOptions(seed=seed))
+    for name in order:
+        cluster.create(make_node(name))
+    cluster.create(outage("other", share=0.5))
+    cluster.create(outage(share=0.25))
+    cluster.settle()
+    affected: list[str] = status(cluster)["affected"]
+    return affected
+
+
+def test_a_share_is_drawn_by_seed_and_name_not_by_order_of_creation() -> None:
+    names = [f"n{number:02}" for number in range(20)]
+    draws = {tuple(drawn(seed, names)) for seed in range(5)}
+    assert len(draws) > 1
+    assert {len(each) for each in draws} == {5}
+    assert drawn(1, names) == drawn(1, names[::-1])
+
+
+def test_forks_and_split_advances_come_to_the_same(cluster: ClusterWorld) -> None:
+    nodes(cluster, 4)
+    cluster.create(outage(share=0.5, **{"for": "10m"}))
+    fork = cluster.fork()
+    cluster.advance("12m")
+    for _ in range(12):
+        fork.advance("1m")
+    assert [*map(dict, fork.list("nodes"))] == [*map(dict, cluster.list("nodes"))]
+
+
+@pytest.mark.parametrize(
+    ("spec", "told"),
+    [
+        ({"what": "MetricsGap"}, "what: MetricsGap is not simulated yet"),
+        ({"what": "ImagePull"}, "what: ImagePull is not simulated yet"),
+        ({"groups": {}}, "groups: not simulated yet"),
+        ({"pods": {}}, "pods: not simulated yet"),
+        ({"share": 0.5, "count": 1}, "only one of them"),
+        ({"share": 0}, "share: must be above 0"),
+        ({"share": 1.5}, "share: must be above 0"),
+        ({"for": "-1m"}, "for: "),
+        ({"after": "soon"}, "after: "),
+        ({"what": "NodesGone", "for": "1m"}, "for: nodes do not come back"),
+        ({"notice": "1m"}, "notice: only SpotReclaim"),
+        ({"nodes": {"matchExpressions": [{"key": "a", "operator": "Is"}]}}, "nodes: "),
+    ],
+)
+def test_an_outage_that_makes_no_sense_is_refused_in_its_status(
+    cluster: ClusterWorld, spec: JsonObject, told: str
+) -> None:
+    nodes(cluster)
+    cluster.create(outage(**spec))
+    cluster.advance("2m")
+    assert status(cluster)["phase"] == "Refused"
+    assert told in status(cluster)["message"]
+    assert ready(cluster, "n0") == "True"
