@@ -1,5 +1,6 @@
 """Containers that end by themselves: run times, exit codes, restarts and their back-off."""
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -7,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kubescene
-from kubescene.clock import SECOND
+from kubescene.clock import SECOND, parse_time
 from kubescene.cluster import Cluster, ClusterOptions
 from kubescene.controllers.kubelet import KubeletDelays
 from kubescene.controllers.kubelet.behaviour import WorkloadBehaviour, annotated, read_workload
@@ -41,6 +42,16 @@ def pod(name: str = "a", policy: str = "Always", **annotations: str) -> JsonObje
 
 def status(cluster: Cluster, name: str = "a") -> JsonObject:
     found: JsonObject = cluster.get("pods", name)["status"]
+    return found
+
+
+def of_two(made: JsonObject) -> JsonObject:
+    containers = [{"name": name, "image": "i"} for name in ("main", "side")]
+    return {**made, "spec": {**made["spec"], "containers": containers}}
+
+
+def containers_of(cluster: Cluster) -> list[JsonObject]:
+    found: list[JsonObject] = status(cluster)["containerStatuses"]
     return found
 
 
@@ -181,26 +192,70 @@ def test_workloads_are_chosen_by_labels_and_namespace_and_the_first_counts() -> 
         cluster.create(pod(name, policy="Never"))
     cluster.settle()
     phases = []
-    for _ in range(2):
-        cluster.advance("20s")
+    for _ in range(3):
+        cluster.advance("15s")
         phases.append([status(cluster, name)["phase"] for name in ("a", "b")])
-    assert phases == [["Succeeded", "Running"], ["Succeeded", "Succeeded"]]
+    assert phases == [["Running", "Running"], ["Succeeded", "Running"], ["Succeeded", "Succeeded"]]
 
 
 def test_single_containers_may_differ() -> None:
     cluster = world({"runTime": "10s", "containers": [{"name": "main", "runTime": "50s"}]})
-    made = pod(policy="Never")
-    containers = [{"name": name, "image": "i"} for name in ("main", "side")]
-    cluster.create({**made, "spec": {**made["spec"], "containers": containers}})
+    cluster.create(of_two(pod(policy="Never")))
     cluster.settle()
     cluster.advance("10s")
-    assert ["running" in each["state"] for each in status(cluster)["containerStatuses"]] == [
-        True,
-        False,
-    ]
+    assert ["running" in each["state"] for each in containers_of(cluster)] == [True, False]
     assert status(cluster)["phase"] == "Running"
     cluster.advance("40s")
     assert status(cluster)["phase"] == "Succeeded"
+
+
+def test_a_pod_has_failed_if_one_of_its_containers_has() -> None:
+    cluster = world({"runTime": "10s", "containers": [{"name": "main", "exitCode": 2}]})
+    cluster.create(of_two(pod(policy="Never")))
+    cluster.settle()
+    cluster.advance("10s")
+    assert status(cluster)["phase"] == "Failed"
+    codes = [each["state"]["terminated"]["exitCode"] for each in containers_of(cluster)]
+    assert codes == [2, 0]
+
+
+def test_a_condition_keeps_its_time_while_its_status_stays() -> None:
+    cluster = world({"runTime": "1h", "containers": [{"name": "main", "runTime": "4s"}]})
+    cluster.create(of_two(pod()))
+    cluster.settle()
+    cluster.advance("9s")
+    assert [each["restartCount"] for each in containers_of(cluster)] == [1, 0]
+    ready = [each for each in status(cluster)["conditions"] if each["type"] == "Ready"]
+    assert ready[0]["message"] == "containers with unready status: [main]"
+    assert ready[0]["lastTransitionTime"] == "2026-01-01T00:00:08Z"
+    scheduled = [each for each in status(cluster)["conditions"] if each["type"] == "Initialized"]
+    assert scheduled[0]["lastTransitionTime"] == "2026-01-01T00:00:00Z"
+
+
+def test_every_run_of_a_container_draws_anew() -> None:
+    cluster = world({"runTime": {"uniform": {"min": "11m", "max": "10h"}}})
+    cluster.create(pod())
+    cluster.settle()
+    begun = [state(cluster)["state"]["running"]["startedAt"]]
+    while len(begun) < 4:
+        cluster.advance("10m")
+        if begun[-1] != (now := state(cluster)["state"]["running"]["startedAt"]):
+            begun.append(now)
+    times = [parse_time(each) for each in begun]
+    assert len({after - before for before, after in pairwise(times)}) == 3
+
+
+def test_pods_like_one_without_behaviour_have_theirs() -> None:
+    """What is known of a plain pod is not taken for one that differs in its annotations alone."""
+    cluster = world()
+    for number in range(4):
+        cluster.create(pod(f"plain-{number}", policy="Never"))
+        cluster.create(pod(f"short-{number}", policy="Never", run_time="5s"))
+    cluster.settle()
+    cluster.advance("5s")
+    phases = {each["metadata"]["name"]: each["status"]["phase"] for each in cluster.list("pods")}
+    assert [phases[f"plain-{number}"] for number in range(4)] == ["Running"] * 4
+    assert [phases[f"short-{number}"] for number in range(4)] == ["Succeeded"] * 4
 
 
 def test_annotations_win_over_the_list() -> None:
