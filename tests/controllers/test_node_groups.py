@@ -218,7 +218,7 @@ def test_machines_beyond_the_quota_fail(cluster: ClusterWorld) -> None:
     assert [*phases(cluster).values()] == ["Registered", "Registered", "Failed", "Failed"]
     error = cluster.get("instances", "std-2")["status"]["error"]
     assert error == {
-        "class": "OutOfResources",
+        "class": "OutOfResource",
         "code": "QuotaExceeded",
         "message": "the quota of 2 machines is used up",
     }
@@ -230,7 +230,7 @@ def test_machines_beyond_the_quota_fail(cluster: ClusterWorld) -> None:
 
 
 def test_orders_fail_as_often_as_the_group_says(cluster: ClusterWorld) -> None:
-    faults = {"share": 0.3, "after": "40s", "code": "Stockout", "class": "OutOfResources"}
+    faults = {"share": 0.3, "after": "40s", "code": "Stockout", "class": "OutOfResource"}
     cluster.create(group(size=200, faults=faults))
     cluster.settle()
     cluster.advance("39s")

@@ -36,7 +36,7 @@ PROVIDER = "kubescene"
 BOOTING, RUNNING, REGISTERED = "Booting", "Running", "Registered"
 FAILED, DELETING = "Failed", "Deleting"
 ON_DEMAND, SPOT = "OnDemand", "Spot"
-OUT_OF_RESOURCES, OTHER = "OutOfResources", "Other"
+OUT_OF_RESOURCE, OTHER = "OutOfResource", "Other"
 """Classes of errors, as the cluster autoscaler tells them apart."""
 
 TIMES = {"boot": ("time", "registration", "ready"), "shutdown": ("time",)}
@@ -51,7 +51,7 @@ _MONEY: JsonObject = {
 _CURRENCY: JsonObject = {"type": "string", "maxLength": 16, "default": "USD"}
 _CAPACITY: JsonObject = {"type": "string", "enum": [ON_DEMAND, SPOT], "default": ON_DEMAND}
 _ERROR: JsonObject = {
-    "class": {"type": "string", "enum": [OUT_OF_RESOURCES, OTHER]},
+    "class": {"type": "string", "enum": [OUT_OF_RESOURCE, OTHER]},
     "code": TEXT,
     "message": TEXT,
 }
@@ -291,7 +291,7 @@ def price_of(group: JsonObject) -> JsonObject | None:
 def beyond_quota(group: JsonObject) -> JsonObject:
     return {
         "after": "0s",
-        "class": OUT_OF_RESOURCES,
+        "class": OUT_OF_RESOURCE,
         "code": "QuotaExceeded",
         "message": f"the quota of {group['spec']['quota']} machines is used up",
     }
