@@ -10,6 +10,7 @@ import pytest
 EXAMPLE = Path(__file__).parent.parent / "examples" / "01-first-scenario" / "scenario.yaml"
 
 LATE = (
+    "kubescene.autoscalers.horizontal",
     "kubescene.cel",
     "kubescene.scheduler.configuration.reading",
     "kubescene.scheduler.devices.cluster",

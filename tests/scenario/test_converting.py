@@ -376,7 +376,7 @@ def test_who_converts_is_told_what_will_not_run(bundle: Path) -> None:
     assert done.returncode == 0
     assert "warning: 1 x ServiceMonitor.monitoring.coreos.com: nobody here knows" in done.stderr
     assert "warning: there is no Node: no pod will find a place" in done.stderr
-    assert "warning: HorizontalPodAutoscaler has no effect: the controller" in done.stderr
+    assert "warning: HorizontalPodAutoscaler has no effect: no time passes" in done.stderr
 
 
 def test_unknown_kinds_are_left_out_and_nodes_added(bundle: Path, tmp_path: Path) -> None:

@@ -181,3 +181,41 @@ def test_the_status_of_a_custom_object_may_be_a_part_like_any_other() -> None:
     }
     scenario["spec"]["operations"] = [{"id": "x", "step": 1, "patchOperation": body}]
     assert not unsimulated(parse_spec(scenario), Players((), {"default-scheduler": ALL}))
+
+
+SCALER: JsonObject = {
+    "apiVersion": "autoscaling/v2",
+    "kind": "HorizontalPodAutoscaler",
+    "metadata": {"name": "h"},
+}
+SERIES: JsonObject = {
+    "apiVersion": "kubescene.dev/v1alpha1",
+    "kind": "MetricSeries",
+    "metadata": {"name": "m"},
+}
+
+
+@pytest.mark.parametrize(
+    ("objects", "advance", "said"),
+    [
+        ([SCALER], "", ["HorizontalPodAutoscaler"]),
+        ([SCALER], "1m", ["metrics of a HorizontalPodAutoscaler"]),
+        ([SERIES, SCALER], "", ["HorizontalPodAutoscaler"]),
+        ([SERIES, SCALER], "1m", []),
+        ([SERIES], "", []),
+    ],
+)
+def test_an_autoscaler_needs_time_and_metrics(
+    objects: list[JsonObject], advance: str, said: list[str]
+) -> None:
+    operations: list[JsonObject] = [
+        {"id": f"o{at}", "step": 1, "createOperation": {"object": each}}
+        for at, each in enumerate(objects)
+    ]
+    if advance:
+        operations.append({"id": "t", "step": 1, "advanceOperation": {"duration": advance}})
+    scenario = ScenarioBuilder("s").build()
+    scenario["spec"]["operations"] = operations
+    spec = parse_spec(scenario)
+    players = Players.of(spec, ["horizontalpodautoscaler"], SchedulerOptions())
+    assert [each.what for each in unsimulated(spec, players)] == said

@@ -11,8 +11,14 @@ from kubescene.api.kinds import BOOKKEEPING
 from kubescene.api.scheme import GroupResource
 
 NODES, PODS = GroupResource("", "nodes"), GroupResource("", "pods")
-BREATHING = frozenset({NODES, GroupResource("kubescene.dev", "nodegroups")})
-"""Kinds whose status follows that of other objects, which are told of."""
+BREATHING = frozenset(
+    {
+        NODES,
+        GroupResource("kubescene.dev", "nodegroups"),
+        GroupResource("autoscaling", "horizontalpodautoscalers"),
+    }
+)
+"""Kinds whose status follows what is told otherwise."""
 
 
 def is_significant(

@@ -8,6 +8,8 @@ from functools import partial
 
 from kubescene.actors import Component
 from kubescene.controllers.authoring import controller_from
+from kubescene.controllers.builtin.autoscaling.horizontal import horizontal_autoscaler
+from kubescene.controllers.builtin.autoscaling.metric_series import MetricSeriesReconciler
 from kubescene.controllers.builtin.deletion.event_expiry import event_expiry
 from kubescene.controllers.builtin.deletion.garbage_collector import garbage_collector
 from kubescene.controllers.builtin.deletion.namespace import namespace
@@ -68,6 +70,8 @@ def table(
         Registration("cronjob", cronjob),
         Registration("ttl-after-finished", ttl_after_finished),
         Registration("disruption", disruption),
+        controller_from(MetricSeriesReconciler),
+        Registration("horizontalpodautoscaler", horizontal_autoscaler),
         Registration("endpoints", endpoints),
         Registration("endpointslice", endpoint_slices),
         Registration("endpointslicemirroring", mirrored_endpoints),

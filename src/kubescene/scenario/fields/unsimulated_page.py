@@ -8,12 +8,15 @@ from collections.abc import Iterable
 
 from kubescene.cluster import ClusterOptions, builtin_controllers
 from kubescene.scenario.validation.unsimulated import (
+    AUTOSCALER,
     ENDING,
     INERT,
     KINDS,
     POD_FIELDS,
     TAINTS,
+    TIMELESS,
     UNHEEDED,
+    UNMEASURED,
 )
 from kubescene.scheduler.plugins.default_profile import default_plugins
 
@@ -96,6 +99,8 @@ def not_simulated_page() -> str:
         *((kind, "no controller acts on it") for kind in idle_kinds(controllers)),
         *((kind, why) for (_, kind), why in INERT.items()),
         *((f"completion of a {kind}", why) for (_, kind), why in ENDING.items()),
+        (f"metrics of a {AUTOSCALER[1]}", UNMEASURED),
+        (AUTOSCALER[1], TIMELESS),
         *((f"pod field {path}", why) for path, why in UNHEEDED.items()),
         *(
             (f"taint effect {effect}", why)

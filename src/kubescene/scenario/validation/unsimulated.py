@@ -58,6 +58,7 @@ KINDS: Mapping[tuple[str, str], str] = {
     ("autoscaling", "HorizontalPodAutoscaler"): "horizontalpodautoscaler",
     ("batch", "CronJob"): "cronjob",
     ("batch", "Job"): "job",
+    ("kubescene.dev", "NodeGroup"): "node-provider",
     ("kubescene.dev", "NodeSet"): "nodeset",
     ("kubescene.dev", "Outage"): "outage",
     ("policy", "PodDisruptionBudget"): "disruption",
@@ -79,6 +80,12 @@ ENDING: Mapping[tuple[str, str], str] = {
     for kind in ("CronJob", "Job")
 }
 """Kinds whose pods are meant to end by themselves, and what they do instead."""
+
+AUTOSCALER = ("autoscaling", "HorizontalPodAutoscaler")
+MEASURED = ("kubescene.dev", "MetricSeries")
+"""What brings the metrics of autoscalers."""
+UNMEASURED = "nobody measures anything: create a MetricSeries"
+TIMELESS = "no time passes, and it looks every 15 seconds: add an `advanceOperation`"
 
 TAINTS: Mapping[str, tuple[str, str]] = {
     "NoExecute": ("taint-eviction", "nobody evicts pods that run there already"),
@@ -145,6 +152,10 @@ class Players:
     schedulers: Collection[str] = ()
     bag: bool = False
     workloads: Sequence[WorkloadBehaviour] = ()
+    measured: bool = True
+    """Whether anything is measured that autoscalers can look at."""
+    timed: bool = True
+    """Whether time passes."""
 
     @classmethod
     def of(
@@ -165,6 +176,8 @@ class Players:
             ],
             any(each.kind is OutsideKind.BAG for each in outside),
             spec.simulation.workloads,
+            any(_makes(each, MEASURED) for each in spec.operations),
+            any(each.kind is OperationKind.ADVANCE for each in spec.operations),
         )
 
     def has(self, controller: str) -> bool:
@@ -243,6 +256,8 @@ def _of_object(obj: JsonObject, players: Players) -> Iterator[Use]:
         return
     if (group, kind) in INERT:
         yield kind, INERT[group, kind]
+    if (group, kind) == AUTOSCALER and not players.bag:
+        yield from _of_autoscaler(players)
     if kind in POD_SPECS:
         yield from _of_behaviour(obj, (group, kind), players)
     if (group, kind) == ("", "Node"):
@@ -264,6 +279,24 @@ def _of_behaviour(obj: JsonObject, group_kind: tuple[str, str], players: Players
         yield f"{what} of a {group_kind[1]}", why
     if group_kind in ENDING and not (behaviour and behaviour.ends):
         yield f"completion of a {group_kind[1]}", ENDING[group_kind]
+
+
+def _of_autoscaler(players: Players) -> Iterator[Use]:
+    if not players.timed:
+        yield AUTOSCALER[1], TIMELESS
+    elif not players.measured:
+        yield f"metrics of a {AUTOSCALER[1]}", UNMEASURED
+
+
+def _makes(operation: Operation, group_kind: tuple[str, str]) -> bool:
+    """Whether an operation creates objects of a kind."""
+    if operation.kind is not OperationKind.CREATE:
+        return False
+    body = operation.likeness.body if operation.likeness is not None else None
+    objects = [body] if body is not None else _objects(operation)
+    return any(
+        (str(obj["apiVersion"]).rpartition("/")[0], obj["kind"]) == group_kind for obj in objects
+    )
 
 
 def _of_node(node: JsonObject, players: Players) -> Iterator[Use]:

@@ -9,12 +9,7 @@ that everybody can read it, and what comes later is a function of the object.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from kubescene.clock import Streams, format_time, parse_time
-from kubescene.clock.distributions import Distribution, constant, read_distribution
-from kubescene.clock.randomness import Stream
-from kubescene.controllers.authoring import controller_of
-from kubescene.controllers.builtin.nodes.node_conditions import TOPOLOGY
-from kubescene.controllers.definitions import (
+from kubescene.api.own_kinds import (
     AMOUNT,
     ANYTHING,
     COUNT,
@@ -24,6 +19,11 @@ from kubescene.controllers.definitions import (
     definition,
     own_kind,
 )
+from kubescene.clock import Streams, format_time, parse_time
+from kubescene.clock.distributions import Distribution, constant, read_distribution
+from kubescene.clock.randomness import Stream
+from kubescene.controllers.authoring import controller_of
+from kubescene.controllers.builtin.nodes.node_conditions import TOPOLOGY
 from kubescene.durations import format_duration, parse_duration
 from kubescene.types import JsonObject
 

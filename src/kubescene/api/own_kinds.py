@@ -1,4 +1,4 @@
-"""CustomResourceDefinitions of kinds that controllers bring: what they have in common, once."""
+"""Kinds that come with Kubescene: what their CustomResourceDefinitions have in common, once."""
 
 from collections.abc import Sequence
 
@@ -29,8 +29,10 @@ def definition(
     short: Sequence[str] = (),
     columns: Sequence[tuple[str, str, str]] = (),
     scale: tuple[str, str] | None = None,
+    plural: str = "",
+    namespaced: bool = False,
 ) -> JsonObject:
-    """The definition of a cluster-scoped kind with a status.
+    """The definition of a kind with a status.
 
     ``columns`` are name, type and path of what kubectl prints; ``scale`` has the paths of the
     replicas that are wanted and of those that are there.
@@ -39,7 +41,7 @@ def definition(
     names: JsonObject = {
         "kind": kind.kind,
         "listKind": f"{kind.kind}List",
-        "plural": f"{singular}s",
+        "plural": plural or f"{singular}s",
         "singular": singular,
     }
     if short:
@@ -66,5 +68,10 @@ def definition(
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
         "metadata": {"name": f"{names['plural']}.{kind.group}"},
-        "spec": {"group": kind.group, "scope": "Cluster", "names": names, "versions": [version]},
+        "spec": {
+            "group": kind.group,
+            "scope": "Namespaced" if namespaced else "Cluster",
+            "names": names,
+            "versions": [version],
+        },
     }

@@ -1,0 +1,94 @@
+"""The horizontal pod autoscaler of kube-controller-manager, on real objects.
+
+It looks at every HorizontalPodAutoscaler 15 seconds after it came, and 15 seconds after each pass,
+whatever happens meanwhile. A world without such objects pays nothing: neither pods are watched nor
+the rules of autoscaling loaded (`passes`).
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from kubescene.api.records import Record
+from kubescene.api.records.changes import Change, ChangeType
+from kubescene.api.records.traits import EVERYTHING
+from kubescene.api.scheme import GroupVersionKind
+from kubescene.client import ObjectRef, Reader
+from kubescene.clock import SECOND
+from kubescene.control.loops import ControllerContext
+from kubescene.controllers.builtin.late_pods import LatePodsController
+from kubescene.controllers.reconcile import NOTHING, ObjectKey, Plan, Write
+from kubescene.errors import ApiError
+
+if TYPE_CHECKING:
+    from kubescene.controllers.builtin.autoscaling.passes import Passes
+
+AUTOSCALER = GroupVersionKind("autoscaling", "v2", "HorizontalPodAutoscaler")
+SYNC_PERIOD = 15 * SECOND
+"""The default of ``--horizontal-pod-autoscaler-sync-period``."""
+
+
+class HorizontalReconciler:
+    """When autoscalers are looked at, and which pods there are."""
+
+    name = "horizontalpodautoscaler"
+    kinds: Sequence[GroupVersionKind] = (AUTOSCALER,)
+
+    def __init__(self) -> None:
+        self.needs_pods = False
+        self._due: dict[ObjectKey, int] = {}
+        """When each is looked at next."""
+        self._pods: dict[str, dict[str, Record]] = {}
+        """By namespace and name."""
+        self._passes: Passes | None = None
+
+    def observe(self, change: Change) -> Iterable[ObjectKey]:
+        record = change.record
+        if record.resource.resource == "pods":
+            pods = self._pods.setdefault(record.namespace, {})
+            if change.type is ChangeType.DELETED:
+                pods.pop(record.name, None)
+            else:
+                pods[record.name] = record
+            return ()
+        key = ObjectKey(record.namespace, record.name)
+        self.needs_pods = True
+        if change.type is ChangeType.DELETED:
+            self._due.pop(key, None)
+            if self._passes is not None:
+                self._passes.forget(key)
+            return ()
+        return () if key in self._due else (key,)
+
+    def reconcile(self, key: ObjectKey, reader: Reader, now: int) -> Plan:
+        autoscaler = reader.find(ObjectRef(AUTOSCALER, key.name, key.namespace))
+        if autoscaler is None:
+            return NOTHING
+        due = self._due.setdefault(key, now + SYNC_PERIOD)
+        if now < due:
+            return Plan(requeue_after=due - now)
+        self._due[key] = now + SYNC_PERIOD
+        plan = self.passes.run(autoscaler, list(self._in(key.namespace)), reader, now)
+        return Plan(plan.writes, SYNC_PERIOD, plan.notices, plan.facts)
+
+    def refused(self, key: ObjectKey, write: Write, error: ApiError, reader: Reader) -> Plan:
+        """A pass whose write was refused says so in the status, and tries again in its time."""
+        plan = self.passes.refused(key, write, error, reader)
+        return Plan(plan.writes, SYNC_PERIOD, plan.notices, plan.facts)
+
+    @property
+    def passes(self) -> "Passes":
+        """Loaded with the first autoscaler: it takes longer than many a run."""
+        if self._passes is None:
+            from kubescene.controllers.builtin.autoscaling.passes import Passes
+
+            self._passes = Passes()
+        return self._passes
+
+    def _in(self, namespace: str) -> Iterator[Record]:
+        pods = self._pods.get(namespace, {})
+        return (pods[name] for name in sorted(pods))
+
+
+def horizontal_autoscaler(context: ControllerContext) -> LatePodsController:
+    """The factory of the controller."""
+    return LatePodsController(HorizontalReconciler(), context, traits=EVERYTHING)
