@@ -70,3 +70,21 @@ def test_their_facts_are_read_like_others(run: RunSource) -> None:
     kept = [fact for fact in run.facts() if isinstance(fact, ObjectKept)]
     assert [fact.name for fact in kept] == ["kept", "stays", "waits"]
     assert [moment.ledger.totals.nodes for moment in iterate(run)][:2] == [1, 1]
+
+
+def test_a_kept_pod_that_is_on_its_way_out_frees_its_room_when_it_is_gone() -> None:
+    cluster = ClusterWorld()
+    cluster.create(make_node("kept").cpu("4").annotate(KEEP))
+    leaving = make_pod("leaves").cpu("1").on("kept").annotate(KEEP).build()
+    leaving["metadata"]["finalizers"] = ["example.com/hold"]
+    cluster.create(leaving)
+    cluster.delete("pods", "leaves")
+    recorder = TimelineRecorder(cluster.clock)
+    cluster.observe(recorder)
+    free = {"metadata": {"finalizers": None}}
+    scenario = ScenarioBuilder("s").patch("v1", "Pod", "leaves", free, namespace="default")
+    cluster.create(scenario.done())
+    (record,) = cluster.store.list(cluster.scheme.resolve("scenarios").group_resource)
+    Engine(cluster, ScenarioResource(cluster.store, record), recorder).run()
+    (node,) = open_run(recorder.log).tables()["nodes"]
+    assert (node.pods, node.cpu_requested) == (0, 0)

@@ -279,6 +279,26 @@ def test_a_scenario_object_warns_where_its_events_leave_out_when_pods_ended(dela
     assert same is (not told.warnings) is (delay == "0s")
 
 
+@pytest.mark.parametrize("how", ["", "annotation", "workloads", "deadline"])
+def test_a_scenario_object_warns_where_pods_may_have_ended_by_themselves(how: str) -> None:
+    scenario, pod = ScenarioBuilder("ends"), make_pod("a").cpu("1").label(app="a").build()
+    pod["spec"]["restartPolicy"] = "Never"
+    if how == "annotation":
+        pod["metadata"]["annotations"] = {"kubescene.dev/run-time": "30s"}
+    elif how == "workloads":
+        ends = {"selector": {"matchLabels": {"app": "a"}}, "runTime": "30s"}
+        scenario.settings(workloads=[ends])
+    elif how == "deadline":
+        pod["spec"]["activeDeadlineSeconds"] = 30
+    run = kubescene.run(scenario.create(make_node("n").cpu("4"), pod).advance("60s").done())
+    known, told = open_run(run), open_run(run.scenario)
+    assert known.measures()["allocation_mean_cpu"] == (0.125 if how else 0.25)
+    assert known.measures()["pods_finished"] == bool(how)
+    assert (known.measures() == told.measures()) is (not told.warnings) is (not how)
+    if how:
+        assert "when pods ended by themselves" in told.warnings[0]
+
+
 def test_a_scenario_object_names_nodes_that_no_event_made() -> None:
     scenario = ScenarioBuilder("kept").create(make_pod("a").on("elsewhere"), make_node("n"))
     source = open_run(kubescene.run(scenario.done()).scenario)

@@ -4,7 +4,7 @@ import kubescene
 from kubescene.clock import SECOND
 from kubescene.scenario import ScenarioBuilder
 from kubescene.testing import make_node, make_pod
-from kubescene.timeline import Fact, ObjectDeleted, PodEnded
+from kubescene.timeline import Fact, ObjectDeleted, PodEnded, PodFinished, PodRestarted
 from kubescene.timeline.log import from_lines
 
 
@@ -70,3 +70,101 @@ def test_lines_keep_what_was_marked() -> None:
     assert make is from_lines
     (deleted,) = (fact for fact in make(*arguments) if isinstance(fact, ObjectDeleted))
     assert deleted.marked
+
+
+def ending(pause: str = "1m", policy: str = "Never", **annotations: str) -> ScenarioBuilder:
+    """A pod of 1 of 4 cores whose containers end by themselves."""
+    pod = (
+        make_pod("a")
+        .cpu("1")
+        .annotate(
+            {
+                f"kubescene.dev/{name.replace('_', '-')}": value
+                for name, value in annotations.items()
+            }
+        )
+    )
+    built = pod.build()
+    built["spec"]["restartPolicy"] = policy
+    return ScenarioBuilder("end").create(make_node("n").cpu("4"), built).advance(pause).done()
+
+
+def test_a_pod_that_ends_by_itself_is_told_with_how_it_ended() -> None:
+    log = kubescene.run(ending(run_time="30s", exit_code="3")).log
+    (fact,) = (fact for fact in log if isinstance(fact, PodFinished))
+    assert fact.time - log[0].time == 30 * SECOND
+    assert (fact.namespace, fact.name, fact.node, fact.actor) == ("default", "a", "n", "kubelet")
+    assert (fact.phase, fact.exit_code, fact.restarts, fact.reason) == ("Failed", 3, 0, "")
+    assert [each.name for each in fact.objects()] == ["a"]
+    assert [*log.of_object("Pod", "default", "a")][-1] is fact
+
+
+def test_one_that_ends_well_has_the_exit_code_0() -> None:
+    (fact,) = (f for f in kubescene.run(ending(run_time="0s")).log if isinstance(f, PodFinished))
+    assert (fact.phase, fact.exit_code) == ("Succeeded", 0)
+
+
+def test_a_pod_that_was_active_for_too_long_has_finished_for_that_reason() -> None:
+    pod = make_pod("a").cpu("1").build()
+    pod["spec"]["activeDeadlineSeconds"] = 20
+    scenario = ScenarioBuilder("end").create(make_node("n").cpu("4"), pod).advance("1m").done()
+    (fact,) = (f for f in kubescene.run(scenario).log if isinstance(f, PodFinished))
+    assert (fact.phase, fact.reason, fact.exit_code) == ("Failed", "DeadlineExceeded", 137)
+
+
+def test_containers_that_begin_again_are_told_each_time() -> None:
+    scenario = ending("40s", "Always", run_time="10s", exit_code="1")
+    log = kubescene.run(scenario).log
+    facts = [fact for fact in log if isinstance(fact, PodRestarted)]
+    assert [(f.time - log[0].time) // SECOND for f in facts] == [10, 30]
+    assert [(f.container, f.restarts, f.exit_code, f.reason) for f in facts] == [
+        ("main", 1, 1, "Error"),
+        ("main", 2, 1, "Error"),
+    ]
+    assert not [fact for fact in log if isinstance(fact, PodFinished)]
+
+
+def test_restarts_of_all_containers_are_counted_together() -> None:
+    pod = make_pod("a").annotate({"kubescene.dev/run-time": "10s"}).build()
+    pod["spec"]["containers"].append({**pod["spec"]["containers"][0], "name": "second"})
+    scenario = ScenarioBuilder("two").create(make_node("n"), pod).advance("15s").done()
+    facts = [f for f in kubescene.run(scenario).log if isinstance(f, PodRestarted)]
+    assert [(f.container, f.restarts, f.exit_code) for f in facts] == [
+        ("main", 1, 0),
+        ("second", 2, 0),
+    ]
+
+
+def test_a_phase_that_an_operation_writes_is_told_once() -> None:
+    scenario = (
+        ScenarioBuilder("asked")
+        .create(make_node("n").cpu("4"), make_pod("a").cpu("1"))
+        .step(2)
+        .patch(
+            "v1",
+            "Pod",
+            "a",
+            {"status": {"phase": "Succeeded"}},
+            namespace="default",
+            subresource="status",
+        )
+        .done()
+    )
+    run = kubescene.run(scenario)
+    assert run.ok
+    assert not [fact for fact in run.log if isinstance(fact, PodFinished)]
+
+
+def test_a_pod_that_ends_while_it_is_deleted_has_ended_once() -> None:
+    scenario = (
+        ScenarioBuilder("both")
+        .settings(kubelet={"terminateDelay": "20s"})
+        .create(make_node("n").cpu("4"))
+        .create(make_pod("a").cpu("1").annotate({"kubescene.dev/run-time": "10s"}))
+        .step(2)
+        .delete("v1", "Pod", "a", namespace="default")
+        .advance("1m")
+        .done()
+    )
+    assert [kind for kind, _ in endings(scenario)] == ["ObjectDeleted", "PodEnded"]
+    assert not [fact for fact in kubescene.run(scenario).log if isinstance(fact, PodFinished)]

@@ -29,7 +29,10 @@ from kubescene.timeline import (
     PodAttempt,
     PodEnded,
     PodFact,
+    PodFinished,
+    PodLifeFact,
     PodPreempted,
+    PodRestarted,
     PodScheduled,
     PodUnscheduled,
     ScenarioEnded,
@@ -56,6 +59,8 @@ IN_STEPS = (
     PodUnscheduled,
     PodPreempted,
     PodEnded,
+    PodFinished,
+    PodRestarted,
     Done,
     Advanced,
 )
@@ -77,6 +82,8 @@ ENTERED_BY: dict[type[Fact], str] = {
     PodUnscheduled: "_attempted",
     PodPreempted: "_preempted",
     PodEnded: "_pod_ended",
+    PodFinished: "_pod_finished",
+    PodRestarted: "_pod_restarted",
     Done: "_asked",
     Advanced: "_asked",
 }
@@ -202,6 +209,13 @@ class Entries:
     def _pod_ended(self, fact: PodEnded) -> None:
         self.ledger.pod_ended(fact.namespace, fact.name)
 
+    def _pod_finished(self, fact: PodFinished) -> None:
+        pod = self.ledger.pod_finished(fact.namespace, fact.name, fact.phase)
+        feed(pod, PodFinished, fact)
+
+    def _pod_restarted(self, fact: PodRestarted) -> None:
+        feed(self.ledger.pod(fact.namespace, fact.name), PodRestarted, fact)
+
     # -- the scenario ----------------------------------------------------------------------
 
     def _asked(self, fact: Fact) -> None:
@@ -237,7 +251,9 @@ def of_both(entries: type[Entries], names: dict[type[Fact], str]) -> Takers:
     return found | {line_type(kind): take for kind, take in found.items()}
 
 
-def feed(pod: PodEntry | None, kind: type[PodFact], fact: PodFact) -> None:
+def feed(
+    pod: PodEntry | None, kind: type[PodFact | PodLifeFact], fact: PodFact | PodLifeFact
+) -> None:
     """Take over what the entry of a pod says it takes from such facts."""
     if pod is not None:
         for name in FEEDS[kind]:

@@ -35,10 +35,16 @@ EARLY = (
     "its events do not tell when a deleted pod had ended (terminateDelay): it counts as gone from "
     "its deletion on, and means over time come out too low; the run directory knows more"
 )
+ENDLESS = (
+    "its events do not tell when pods ended by themselves (run times, activeDeadlineSeconds): they "
+    "count as bound until they are deleted, and take room; the run directory knows more"
+)
 UNTOLD = (
     "no event has made these nodes, which pods are on: {}; if they were there before the scenario "
     "(kubescene.dev/keep), the run directory, or the server that played it, has them"
 )
+ENDING = (b'"kubescene.dev/run-time"', b'"activeDeadlineSeconds"')
+"""What pods that end by themselves say, beside `spec.simulation.workloads`."""
 SHOWN = 5
 
 
@@ -70,6 +76,8 @@ class ScenarioResultSource(RunSource):
     @property
     def warnings(self) -> tuple[str, ...]:
         found = [EARLY] if self._ends_pods_later() else []
+        if self._ends_pods_unseen():
+            found.append(ENDLESS)
         if strangers := self._strange_nodes():
             found.append(UNTOLD.format(", ".join(strangers[:SHOWN])))
         return tuple(f"{self.place}: {each}" for each in found)
@@ -84,6 +92,13 @@ class ScenarioResultSource(RunSource):
         kubelet = (self._spec.get("simulation") or {}).get("kubelet") or {}
         delay = kubelet.get("terminateDelay")
         return bool(delay and parse_duration(delay)) and any("delete" in e for e in self.events())
+
+    def _ends_pods_unseen(self) -> bool:
+        """Whether pods may have ended without an event that tells it."""
+        if (self._spec.get("simulation") or {}).get("workloads"):
+            return True
+        text = msgspec.json.encode(self._timeline)
+        return any(each in text for each in ENDING)
 
     @property
     def spec(self) -> JsonObject | None:

@@ -36,9 +36,7 @@ from kubescene.results.ledger_entries import (
 )
 from kubescene.results.states import Amounts, NodeState, PodState
 from kubescene.timeline import Outcome
-
-FINAL_PHASES = ("Succeeded", "Failed")
-"""Of pods that are through: what they asked for is free again."""
+from kubescene.timeline.pod_lives import FINAL_PHASES
 
 FAILED = "Failed"
 NOWHERE = ScenarioStep(0, 0)
@@ -296,6 +294,13 @@ class Ledger:
         if pod is None or pod.uid != uid:
             pod = self._add_pod((namespace, name), uid)
         self._take(pod, state)
+
+    def pod_finished(self, namespace: str, name: str, phase: str) -> PodEntry | None:
+        """A pod, whose entry this returns, has ended by itself; its object stays."""
+        pod = self.pod(namespace, name)
+        if pod is not None:
+            self._come_to(pod, phase)
+        return pod
 
     def pod_bound(self, namespace: str, name: str, node: str) -> None:
         """A pod got its node; nothing else about it changed."""

@@ -13,7 +13,14 @@ import msgspec
 from kubescene.api.resource_requests import PODS
 from kubescene.clock import ScenarioStep
 from kubescene.results.states import NO_ASK, NO_LABELS, Amounts, Labels, PodAsk
-from kubescene.timeline import PodAttempt, PodFact, PodPreempted
+from kubescene.timeline import (
+    PodAttempt,
+    PodFact,
+    PodFinished,
+    PodLifeFact,
+    PodPreempted,
+    PodRestarted,
+)
 
 
 class Peak(msgspec.Struct, eq=False):
@@ -59,7 +66,7 @@ class SharedValue(NamedTuple):
 class From(NamedTuple):
     """The value is the member of the same name of such facts."""
 
-    kind: type[PodFact]
+    kind: type[PodFact | PodLifeFact]
 
 
 Text: TypeAlias = Annotated[str, SharedValue("texts")]
@@ -94,6 +101,8 @@ class PodEntry(msgspec.Struct, gc=False):
     message: Annotated[Text, From(PodAttempt)] = ""
     preempted_by: Annotated[Text, From(PodPreempted)] = ""
     labels: SharedLabels = NO_LABELS
+    restarts: Annotated[int, From(PodRestarted)] = 0
+    exit_code: Annotated[int | None, From(PodFinished)] = None
 
     @property
     def requests(self) -> Amounts:
@@ -158,8 +167,8 @@ def noted(entry: type[msgspec.Struct], note: type[Any]) -> dict[str, Any]:
     }
 
 
-def _feeds() -> dict[type[PodFact], tuple[str, ...]]:
-    feeds: dict[type[PodFact], tuple[str, ...]] = {}
+def _feeds() -> dict[type[PodFact | PodLifeFact], tuple[str, ...]]:
+    feeds: dict[type[PodFact | PodLifeFact], tuple[str, ...]] = {}
     for name, fed in noted(PodEntry, From).items():
         feeds[fed.kind] = (*feeds.get(fed.kind, ()), name)
     return feeds

@@ -37,7 +37,7 @@ from kubescene.timeline import Outcome
 from kubescene.version import __version__
 
 SCHEMA = "kubescene.dev/ledger"
-VERSION = 3
+VERSION = 4
 """Raised when columns change, or what a ledger makes of the same facts."""
 AT_ONCE = 1 << 20
 GONE = -1

@@ -214,6 +214,8 @@ class PodRow(msgspec.Struct, frozen=True, kw_only=True):
     failed_attempts: int
     preempted_by: str
     message: str
+    restarts: int
+    exit_code: int | None
     cpu: int
     memory: int
     other: dict[str, int]

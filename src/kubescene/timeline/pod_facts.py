@@ -1,4 +1,4 @@
-"""Facts about scheduling: attempts that bound a pod or did not, and preemptions.
+"""Facts about pods: attempts that bound one or did not, preemptions, and how pods end.
 
 An attempt refers to the one before at the same pod, and to the object that the bind left.
 """
@@ -141,8 +141,8 @@ class PodPreempted(PodFact, frozen=True, kw_only=True):
     preempted_by: str
 
 
-class PodEnded(Fact, frozen=True, kw_only=True):
-    """The pod is through, and its room is free: its deletion, marked earlier, is carried out."""
+class PodLifeFact(Fact, frozen=True, kw_only=True):
+    """What became of a pod on its node."""
 
     namespace: str
     name: str
@@ -151,6 +151,35 @@ class PodEnded(Fact, frozen=True, kw_only=True):
 
     def objects(self) -> Iterable[FactObject]:
         return (FactObject(POD.api_version, POD.kind, self.namespace, self.name, self.uid),)
+
+
+class PodEnded(PodLifeFact, frozen=True, kw_only=True):
+    """The pod is through, and its room is free: its deletion, marked earlier, is carried out."""
+
+
+class PodFinished(PodLifeFact, frozen=True, kw_only=True):
+    """The pod has ended by itself, and its room is free; the object stays.
+
+    Told where no other fact tells of the write. ``exit_code`` is that of the first container that
+    ended badly, 0 if none did, None if none was started; ``restarts`` counts those of all.
+    """
+
+    phase: str
+    reason: str = ""
+    exit_code: int | None = None
+    restarts: int = 0
+
+
+class PodRestarted(PodLifeFact, frozen=True, kw_only=True):
+    """A container of the pod has begun once more, after it had ended with ``exit_code``.
+
+    ``restarts`` counts those of all containers of the pod until now.
+    """
+
+    container: str
+    restarts: int
+    exit_code: int | None = None
+    reason: str = ""
 
 
 def read_result(line: AttemptLine) -> ScheduleResult | None:

@@ -5,7 +5,7 @@ operations and controllers do, except status written by the kubelet stand-in, no
 objects that are bookkeeping rather than cluster state (Events, Leases, reviews).
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, Self, TypeAlias
 
@@ -37,15 +37,26 @@ from kubescene.timeline.object_facts import (
     ObjectCreated,
     ObjectDeleted,
     ObjectFact,
+    ObjectKept,
     ObjectPatched,
     sent_body,
 )
 from kubescene.timeline.pod_facts import (
     PodAttempt,
     PodEnded,
+    PodFinished,
     PodPreempted,
+    PodRestarted,
     PodScheduled,
     PodUnscheduled,
+)
+from kubescene.timeline.pod_lives import (
+    FINAL_PHASES,
+    final_state,
+    has_finished,
+    named,
+    restarted_containers,
+    told_containers,
 )
 from kubescene.timeline.schedule_results import NODES_LISTED, PutOff, encoded_result
 from kubescene.timeline.significance import is_significant
@@ -54,7 +65,7 @@ from kubescene.types import JsonObject
 MERGE = PatchType.MERGE.value
 PATCH = "patch"
 """What changes most often, and tells a pod's history nothing."""
-FINAL_PHASES = ("Succeeded", "Failed")
+STATUS = "status"
 
 RoleOf: TypeAlias = Callable[[Actor], Role]
 Cut: TypeAlias = Callable[[Explanation, str], PutOff | msgspec.Raw]
@@ -101,14 +112,15 @@ class TimelineRecorder(Instrument):
     def object_written(self, write: ObjectWrite) -> None:
         if write.verb != PATCH:
             self._pods.observe(write, self.step)
-        asked = write.origin is not None
+        asked, is_told = write.origin is not None, False
         if is_significant(write.actor, write.record.resource, write.subresource, asked=asked):
             if write.actor.name in self._netted:
                 self._net.add(write)
             else:
                 self.log.append(self._object_fact(write))
-        if write.record.deleting and write.gvk == POD:
-            self._left(write)
+                is_told = True
+        if write.gvk == POD:
+            self._lived(write, is_told=is_told)
 
     def object_removed(self, actor: Actor, record: Record) -> None:
         self._ended(actor, record)
@@ -149,6 +161,12 @@ class TimelineRecorder(Instrument):
     def advanced(self, origin: OperationOrigin) -> None:
         """An advance operation was reached."""
         self.record(Advanced, ENGINE, id=origin.id, operation=operation_of(origin))
+
+    def kept(self, fields: Mapping[str, Any]) -> None:
+        """An object was there before the scenario, and stays, though perhaps not for long."""
+        self.record(ObjectKept, ENGINE, **fields)
+        if fields["record"].deleting:
+            self._leaving[fields["uid"]] = None
 
     def tell_net_of(self, actors: Iterable[str]) -> None:
         """Of these actors only what `tell_net` finds is told from now on."""
@@ -289,7 +307,18 @@ class TimelineRecorder(Instrument):
         now, role = self._clock.now(), self._role_of(actor)
         return Envelope(kind, self._next_id(), self.step, now, actor.name, role)
 
-    # -- pods that leave -------------------------------------------------------------------
+    # -- pods that end, and those that leave ------------------------------------------------
+
+    def _lived(self, write: ObjectWrite, *, is_told: bool) -> None:
+        """A pod was written: it may have ended, or a container of it begun once more."""
+        pod = write.record
+        if write.subresource == STATUS and (told := told_containers(write)):
+            for container in restarted_containers(write, told):
+                self.record(PodRestarted, write.actor, **named(pod), **container)
+        if pod.deleting:
+            self._left(write)
+        elif pod.phase in FINAL_PHASES and not is_told and has_finished(write):
+            self.record(PodFinished, write.actor, **named(pod), **final_state(pod))
 
     def _left(self, write: ObjectWrite) -> None:
         """A pod that is being deleted was written: marked just now, or stopped by its kubelet."""
@@ -301,8 +330,7 @@ class TimelineRecorder(Instrument):
     def _ended(self, actor: Actor, pod: Record) -> None:
         if pod.uid in self._leaving:
             del self._leaving[pod.uid]
-            named = {"namespace": pod.namespace, "name": pod.name, "uid": pod.uid}
-            self.record(PodEnded, actor, **named, node=pod.node)
+            self.record(PodEnded, actor, **named(pod))
 
     # -- inside ----------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ from kubescene.scenario.outside import OutsideKind
 from kubescene.scenario.phases import ScenarioPhase
 from kubescene.scenario.spec import ScenarioSpec
 from kubescene.scenario.world import Stage
-from kubescene.timeline import NotSimulated, ObjectKept
+from kubescene.timeline import NotSimulated
 from kubescene.timeline.object_facts import state_of
 from kubescene.types import JsonObject
 
@@ -56,13 +56,13 @@ class Beginning:
             self._then(self._clear)
 
     def _begin(self, warnings: tuple[str, ...]) -> None:
-        world, record = self._play.world, self._play.recorder.record
+        world, recorder = self._play.world, self._play.recorder
         world.begin_anew()
         for kept in kept_objects(world.client(ENGINE)):
-            record(ObjectKept, ENGINE, **kept)
+            recorder.kept(kept)
         self._play.participants.enter(self._play.script.spec)
         if warnings:
-            record(NotSimulated, ENGINE, warnings=warnings)
+            recorder.record(NotSimulated, ENGINE, warnings=warnings)
         if self._play.stage is not None and self._play.participants.outside:
             self._call(self._play.stage)
 
