@@ -6,11 +6,11 @@ import pytest
 
 from kubescene.actors import ENGINE
 from kubescene.api.kinds import NODE, POD
-from kubescene.client import ObjectRef
+from kubescene.client import Client, ObjectRef
 from kubescene.clock import SECOND, format_duration
 from kubescene.cluster import Cluster, ClusterOptions
 from kubescene.controllers.builtin.nodes.node_conditions import CONDITION_TAINTS
-from kubescene.controllers.builtin.nodes.pod_garbage_collector import PodGarbageCollector
+from kubescene.controllers.builtin.nodes.pod_garbage_collector import EXCESS, PodGarbageCollector
 from kubescene.controllers.builtin.nodes.zone_health import ZoneHealth
 from kubescene.controllers.reconcile import Delete, ObjectKey
 from kubescene.testing import make_deployment, make_node, make_pod
@@ -486,3 +486,56 @@ def test_of_very_many_pods_that_have_ended_evicted_and_oldest_ones_go() -> None:
     client.watch(POD, lambda change: keys.extend(collector.observe(change)))
     plan = collector.reconcile(keys[-1], client, cluster.clock.now())
     assert [each.ref.name for each in plan.writes if isinstance(each, Delete)] == ["evicted", "a"]
+
+
+class CountingReader:
+    """Counts what is read of a client."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self.read = 0
+
+    def find(self, ref: ObjectRef) -> Any:
+        self.read += 1
+        return self._client.find(ref)
+
+
+def excess(collector: PodGarbageCollector, reader: Any) -> list[str]:
+    plan = collector.reconcile(EXCESS, reader, 0)
+    return [each.ref.name for each in plan.writes if isinstance(each, Delete)]
+
+
+def test_with_every_pod_that_ends_the_others_are_not_ranked_anew() -> None:
+    cluster = world()
+    collector = PodGarbageCollector(most_ended=20)
+    client = cluster.client(ENGINE)
+    client.watch(POD, lambda change: [*collector.observe(change)])
+    for number in range(25):
+        ended(cluster, f"p{number:02}", phase="Succeeded")
+    reader = CountingReader(client)
+    assert excess(collector, reader) == [f"p{number:02}" for number in range(5)]
+    for number in range(5):
+        cluster.delete("pods", f"p{number:02}")
+    reader.read = 0
+    for number in range(25, 45):
+        ended(cluster, f"p{number:02}", phase="Succeeded")
+        assert excess(collector, reader) == [f"p{number - 20:02}"]
+        cluster.delete("pods", f"p{number - 20:02}")
+    assert reader.read <= 2 * 20
+
+
+def test_an_ended_pod_that_is_said_to_be_evicted_later_goes_first_then() -> None:
+    cluster = world()
+    collector = PodGarbageCollector(most_ended=2)
+    client = cluster.client(ENGINE)
+    client.watch(POD, lambda change: [*collector.observe(change)])
+    for name in "abc":
+        ended(cluster, name, phase="Failed")
+    assert excess(collector, client) == ["a"]
+    ref = ObjectRef(POD, "c", "default")
+    client.patch(ref, {"status": {"reason": "Evicted"}}, subresource="status")
+    assert excess(collector, client) == ["c"]
+    cluster.delete("pods", "c")
+    assert excess(collector, client) == []
+    ended(cluster, "c", phase="Succeeded")
+    assert excess(collector, client) == ["a"]

@@ -7,6 +7,7 @@ it. Pods without either run until they are deleted.
 
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
+from functools import lru_cache
 from typing import Any
 
 import yaml
@@ -96,12 +97,17 @@ def annotated(annotations: Mapping[str, str]) -> ContainerBehaviour | None:
     for annotation, field in ANNOTATIONS.items():
         if annotation in annotations:
             try:
-                value = yaml.safe_load(annotations[annotation])
-                given[field] = READERS[field](value)
+                given[field] = _read_annotation(field, annotations[annotation])
             except (ValueError, yaml.YAMLError) as error:
                 told = " ".join(str(error).split())
                 raise ValueError(f"annotation {annotation}: {told}") from error
     return ContainerBehaviour(given.get(RUN_TIME), given.get(EXIT_CODE)) if given else None
+
+
+@lru_cache(maxsize=1024)
+def _read_annotation(field: str, text: str) -> Distribution:
+    """Pods of one template say the same, and are asked whenever something is due."""
+    return READERS[field](yaml.safe_load(text))
 
 
 def read_workload(value: Any) -> WorkloadBehaviour:

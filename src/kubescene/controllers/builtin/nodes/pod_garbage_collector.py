@@ -5,7 +5,9 @@ node, or one that is out of service; the oldest of those that have ended, if the
 They are marked as failed and deleted without grace.
 """
 
+from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeAlias
 
 from kubescene.api.kinds import NODE, POD
 from kubescene.api.options import DeleteOptions
@@ -38,6 +40,8 @@ EXCESS = ObjectKey("*", "ended")
 """The turn of pods that have ended; no namespace is called so."""
 MESSAGE = "PodGC: node no longer exists"
 MENTION = b'"node.kubernetes.io/out-of-service"'
+Rank: TypeAlias = tuple[bool, str, str, str]
+"""Whether it was not evicted, time of creation, name, namespace."""
 
 
 class PodGarbageCollector:
@@ -53,7 +57,7 @@ class PodGarbageCollector:
         self._missing: dict[str, int | None] = {}
         """Nodes that are not there, and when that was noticed."""
         self._out_of_service: set[str] = set()
-        self._ended: dict[ObjectKey, None] = {}
+        self._ended = EndedPods()
         self._pods = PodsOnNodes()
         self.needs_pods = False
 
@@ -86,10 +90,10 @@ class PodGarbageCollector:
         record = change.record
         key = ObjectKey(record.namespace, record.name)
         if change.type is ChangeType.DELETED:
-            self._ended.pop(key, None)
+            self._ended.discard(key)
             return
         if record.phase in ENDED:
-            self._ended[key] = None
+            self._ended.add(key)
             if len(self._ended) > self._most_ended:
                 yield EXCESS
         if record.deleting and (not record.node or record.node in self._out_of_service):
@@ -142,10 +146,46 @@ class PodGarbageCollector:
 
     def _excess(self, reader: Reader) -> Iterator[Write]:
         """The pods that have ended and are too many: evicted ones first, then the oldest."""
-        found = (reader.find(ObjectRef(POD, key.name, key.namespace)) for key in self._ended)
-        pods = sorted((pod for pod in found if pod is not None), key=order_of_going)
-        for pod in pods[: max(len(pods) - self._most_ended, 0)]:
+        for pod in self._ended.beyond(self._most_ended, reader):
             yield from forced(pod)
+
+
+class EndedPods:
+    """Pods that have ended, and in which order they go if they are too many.
+
+    A pod is ranked when that is asked for the first time: most worlds never ask, and one that does
+    asks again with every pod that ends.
+    """
+
+    def __init__(self) -> None:
+        self._unranked: dict[ObjectKey, None] = {}
+        self._rank_of: dict[ObjectKey, Rank] = {}
+        self._ranks: list[Rank] = []
+        """In order."""
+
+    def __len__(self) -> int:
+        return len(self._unranked) + len(self._ranks)
+
+    def add(self, key: ObjectKey) -> None:
+        """A pod has ended, or has changed since."""
+        self.discard(key)
+        self._unranked[key] = None
+
+    def discard(self, key: ObjectKey) -> None:
+        self._unranked.pop(key, None)
+        if (rank := self._rank_of.pop(key, None)) is not None:
+            del self._ranks[bisect_left(self._ranks, rank)]
+
+    def beyond(self, most: int, reader: Reader) -> list[JsonObject]:
+        """Those that have to go so that at most so many are left, in order."""
+        for key in self._unranked:
+            if (pod := reader.find(ObjectRef(POD, key.name, key.namespace))) is not None:
+                rank = self._rank_of[key] = order_of_going(pod)
+                insort(self._ranks, rank)
+        self._unranked.clear()
+        going = self._ranks[: max(len(self._ranks) - most, 0)]
+        found = (reader.find(ObjectRef(POD, name, namespace)) for *_, name, namespace in going)
+        return [pod for pod in found if pod is not None]
 
 
 def is_out_of_service(node: JsonObject) -> bool:
@@ -154,10 +194,11 @@ def is_out_of_service(node: JsonObject) -> bool:
     return said and readiness(node) != READY
 
 
-def order_of_going(pod: JsonObject) -> tuple[bool, str, str]:
+def order_of_going(pod: JsonObject) -> Rank:
     metadata, status = pod["metadata"], pod["status"]
     is_evicted = status.get("phase") == "Failed" and status.get("reason") == "Evicted"
-    return not is_evicted, metadata["creationTimestamp"], metadata["name"]
+    created, name = metadata["creationTimestamp"], metadata["name"]
+    return not is_evicted, created, name, metadata["namespace"]
 
 
 def forced(pod: JsonObject, condition: JsonObject | None = None) -> Iterator[Write]:
