@@ -85,16 +85,34 @@ def test_what_a_world_has_made_goes_when_it_ends_however_busy_the_server(looks: 
 
 def test_a_server_that_is_never_quiet_looks_at_what_came_after_its_world(looks: list[int]) -> None:
     with garbage.serving():
-        kept = [[each] for each in range(2_500_000)]
+        kept = [[each] for each in range(500_000)]
         garbage.world_is_made()
         looks.clear()
         assert not garbage.tidy(is_busy=True)
-        kept += [[each] for each in range(1_500_000)]
+        kept += [[each] for each in range(150_000)]
         garbage.tidy(is_busy=True)
         assert 2 not in looks
-        kept += [[each] for each in range(1_000_000)]
+        kept += [[each] for each in range(100_000)]
+        frozen = gc.get_freeze_count()
         garbage.tidy(is_busy=True)
-        assert 2 in looks
+        assert looks.count(2) == 1
+        assert gc.get_freeze_count() > frozen + 700_000  # not looked at the next time
+        garbage.tidy(is_busy=True)
+        assert looks.count(2) == 1
+    assert kept
+
+
+def test_while_somebody_is_connected_nobody_looks_at_everything(looks: list[int]) -> None:
+    with garbage.serving():
+        kept = [[each] for each in range(1_200_000)]
+        gc.freeze()
+        kept += [[each] for each in range(250_000)]
+        looks.clear()
+        assert not garbage.tidy(is_alone=False)
+        assert looks.count(2) == 1
+        assert gc.get_freeze_count() > 1_450_000
+        kept += [[each] for each in range(1_200_000)]
+        assert garbage.tidy(is_alone=True)
     assert kept
 
 

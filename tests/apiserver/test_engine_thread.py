@@ -369,7 +369,7 @@ def test_only_one_thing_is_played_at_a_time(engine: EngineThread) -> None:
     with pytest.raises(ConflictError, match="being played already"):
         engine.call(lambda: engine.play(iter(())))
     with pytest.raises(ConflictError, match="wait for its end"):
-        engine.call(engine.reset)
+        asyncio.run(engine.submit_moments(engine.resetting))
 
 
 def test_a_world_without_controllers_stays_without(caplog: pytest.LogCaptureFixture) -> None:

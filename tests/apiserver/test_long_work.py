@@ -1,18 +1,48 @@
 """What takes long is done in pieces: others have their turn in between."""
 
 import asyncio
-from collections.abc import MutableMapping
+import gc
+import threading
+from collections import Counter
+from collections.abc import Callable, MutableMapping
 from typing import Any
 
 import pytest
 
 from apiserver.http import CONFIG_MAPS, Http, config_map
+from apiserver.scenarios import SCENARIOS, play
 from kubescene.actors import Actor
-from kubescene.apiserver import responses
-from kubescene.apiserver.kubernetes import writes
+from kubescene.api.options import WriteOptions
+from kubescene.apiserver import bodies, engine_thread, responses
+from kubescene.apiserver import server as serving
+from kubescene.apiserver.kubernetes import rendering, writes
 from kubescene.apiserver.responses import Response
 from kubescene.apiserver.server import Server
+from kubescene.client import ObjectRef
 from kubescene.cluster import ClusterWorld
+from kubescene.registry import custom_resources, decoding, exports
+from kubescene.scheduler.queue.waiting_places import QueuedPod
+from kubescene.scheduler.state.deltas import Delta
+from kubescene.scheduler.state.node_info import NodeInfo
+from kubescene.scheduler.state.pods import PodInfo
+from kubescene.testing import make_node, make_pod
+
+ENGINE, LOOP = "kubescene-engine", "kubescene-http"
+
+
+def threads_of(
+    patch: pytest.MonkeyPatch, owner: object, name: str, argument: Callable[..., Any] = len
+) -> list[tuple[str, Any]]:
+    """Which threads call a function from now on, and something about its first argument."""
+    seen: list[tuple[str, Any]] = []
+    plain = getattr(owner, name)
+
+    def noted(*arguments: Any, **options: Any) -> Any:
+        seen.append((threading.current_thread().name, argument(arguments[0])))
+        return plain(*arguments, **options)
+
+    patch.setattr(owner, name, noted)
+    return seen
 
 
 @pytest.mark.parametrize("size", [0, 1, 9, 10, 11, 20, 25])
@@ -66,3 +96,187 @@ def test_controllers_go_before_objects_do() -> None:
     assert (list(world.slots), world.count_objects()) == ([], before)
     assert world.clear(2)
     assert world.count_objects() == before - 2
+
+
+KIND = {
+    "apiVersion": "simulation.kube-scheduler-simulator.x-k8s.io/v1alpha1",
+    "kind": "Scenario",
+}
+
+
+def scenario(name: str = "large", **spec: Any) -> dict[str, Any]:
+    return {"metadata": {"name": name}, "spec": {"operations": [], **spec}}
+
+
+def operation(number: int, **more: Any) -> dict[str, Any]:
+    pod = {"apiVersion": "v1", **make_pod(f"p-{number}").build()}
+    return {"id": f"o-{number}", "step": 3, "createOperation": {"object": pod}, **more}
+
+
+def test_a_large_body_is_held_against_its_schema_on_another_thread(
+    http: Http, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = threads_of(monkeypatch, custom_resources, "check_embedded", lambda obj: "spec" in obj)
+    operations = [operation(each) for each in range(800)]
+    created = http.post(SCENARIOS, scenario(operations=operations))
+    assert created.status == 201, created.message
+    assert len(created.json["spec"]["operations"]) == 800
+    changed = created.json | {"spec": {"operations": [*operations, operation(800)]}}
+    assert http.request("PUT", f"{SCENARIOS}/large", changed).status in (200, 409)
+    assert [thread for thread, whole in asked if whole and thread == ENGINE] == []
+    assert [whole for thread, whole in asked if thread != ENGINE].count(True) == 2
+
+
+BAD = {
+    "an operation that is a text": scenario(operations=["x"]),
+    "a step that is a text": scenario(operations=[operation(1, step="x")]),
+    "an object without a kind": scenario(
+        operations=[{"step": 1, "createOperation": {"object": {"apiVersion": "v1"}}}]
+    ),
+    "two operations of one id": scenario(operations=[operation(1), operation(1)]),
+    "no spec": {"metadata": {"name": "large"}},
+    "a spec that is a list": {"metadata": {"name": "large"}, "spec": []},
+    "a name that is none, too": scenario("Not A Name", operations=["x"]),
+    "an unknown field": scenario(operations=[operation(1, other=1)]),
+    "nulls": scenario(operations=[operation(1, id=None)]),
+    "labels that are none": {**scenario(), "metadata": {"name": "large", "labels": {"a": 1}}},
+}
+
+
+@pytest.mark.parametrize("body", BAD.values(), ids=BAD)
+@pytest.mark.parametrize("method", ["POST", "PUT"])
+def test_what_is_wrong_with_a_body_is_told_alike_however_large_it_is(
+    http: Http, body: dict[str, Any], method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = SCENARIOS
+    if method == "PUT":
+        assert play(http, {**KIND, **scenario()})["phase"] == "Paused"
+        path = f"{SCENARIOS}/{body['metadata']['name'].replace(' ', '%20')}"
+    path += "?dryRun=All"
+    small = http.request(method, path, body)
+    monkeypatch.setattr(bodies, "LARGE", 0)
+    large = http.request(method, path, body)
+    assert (small.status, small.all("warning")) == (large.status, large.all("warning"))
+    if small.status >= 400:
+        assert small.json == large.json
+    else:
+        assert small.json["spec"] == large.json["spec"]
+
+
+def test_a_definition_that_changes_meanwhile_is_asked_again() -> None:
+    world = ClusterWorld()
+    custom, registry = world.registry.custom, world.registry
+    version = {
+        "name": "v1",
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": {"type": "object", "properties": {"a": {"type": "string"}}}},
+    }
+    names = {"plural": "things", "kind": "Thing"}
+    spec = {"group": "x.io", "scope": "Cluster", "names": names, "versions": [version]}
+    definition = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "things.x.io"},
+        "spec": spec,
+    }
+    author = Actor("author")
+    registry.create(author, definition)
+    thing = {"apiVersion": "x.io/v1", "kind": "Thing", "metadata": {"name": "t"}, "a": "text"}
+    kind = registry.scheme.of_kind("x.io/v1", "Thing")
+    found = decoding.examination(thing, kind, custom)
+    assert found is not None
+    assert custom.is_current_examination(found, kind.gvk)
+    stored = world.client(author).get(ObjectRef(registry.scheme.of_kind(*CRD).gvk, "things.x.io"))
+    other = {**version, "schema": {"openAPIV3Schema": {"type": "object"}}}
+    registry.update(author, {**stored, "spec": {**spec, "versions": [other]}})
+    assert not custom.is_current_examination(found, kind.gvk)
+    record = registry.create(author, thing, options=WriteOptions(examined=found))
+    assert "a" not in world.store.decoded(record)
+
+
+CRD = ("apiextensions.k8s.io/v1", "CustomResourceDefinition")
+
+
+def test_a_world_is_written_down_beside_the_engine(
+    http: Http, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written = threads_of(monkeypatch, exports, "list_of")
+    assert http.get("/simulator/v1/export").json["kind"] == "List"
+    [(thread, count)] = written
+    assert thread not in (ENGINE, LOOP)
+    assert count
+
+
+@pytest.mark.parametrize("accept", ["application/json", "application/yaml"])
+def test_a_long_list_is_written_beside_the_event_loop(
+    http: Http, accept: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rendering, "MANY", 2)
+    for number in range(3):
+        http.post(CONFIG_MAPS, config_map(f"m-{number}"))
+    written = threads_of(monkeypatch, rendering.Renderer, "_whole_list", lambda renderer: 0)
+    assert b"m-2" in http.get(CONFIG_MAPS, accept).body
+    http.delete(f"{CONFIG_MAPS}/m-2")
+    assert b"m-1" in http.get(CONFIG_MAPS, accept).body
+    (long, _), (short, _) = written
+    assert long not in (ENGINE, LOOP)
+    assert short == LOOP
+
+
+def test_a_world_is_reset_piece_by_piece(
+    http: Http, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine_thread, "CLEARED_AT_ONCE", 3)
+    for number in range(8):
+        http.post(CONFIG_MAPS, config_map(f"m-{number}"))
+    cleared = threads_of(monkeypatch, server.cluster, "clear", int)
+    reply = http.request("PUT", "/simulator/v1/reset")
+    assert (reply.status, reply.json["status"]) == (200, "Success")
+    assert [most for _, most in cleared] == [3, 3, 3]
+    assert http.get(CONFIG_MAPS).json["items"] == []
+    assert http.post(CONFIG_MAPS, config_map("after")).status == 201
+
+
+def test_who_is_connected_is_not_kept_waiting_by_tidying(
+    server: Server, http: Http, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[bool] = []
+    monkeypatch.setattr(serving, "QUIET_S", 0.02)
+    monkeypatch.setattr(serving, "tidy", lambda *, is_busy, is_alone: told.append(is_alone))
+    http.get("/healthz")
+    wait_for(lambda: len(told) > 2)
+    assert not any(told)
+    http.close()
+    wait_for(lambda: told[-1])
+
+
+def wait_for(holds: Callable[[], bool]) -> None:
+    for _ in range(6000):
+        if holds():
+            return
+        threading.Event().wait(0.01)
+    raise AssertionError("it took a minute and more")
+
+
+def test_of_a_scheduler_that_was_let_go_little_is_left() -> None:
+    """What is large goes at once: the garbage collector, for which all wait, has little to do."""
+    world = ClusterWorld()
+    world.start(list(world.registrations))
+    client = world.client(Actor("author"))
+    for node in range(3):
+        client.create(make_node(f"n-{node}").cpu("4").build())
+    for number in range(20):
+        client.create(make_pod(f"p-{number}").cpu("1").build())
+    world.settle()
+    gc.collect()
+    gc.disable()
+    try:
+        before = Counter(type(each) for each in gc.get_objects())
+        assert (before[QueuedPod], before[NodeInfo], before[PodInfo] >= 20) == (8, 3, True)
+        world.stop()
+        after = Counter(type(each) for each in gc.get_objects())
+        assert (after[QueuedPod], after[NodeInfo], after[Delta]) == (0, 0, 0)
+        assert after[PodInfo] < 3
+    finally:
+        gc.enable()

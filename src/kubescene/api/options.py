@@ -7,6 +7,7 @@ import msgspec
 import orjson
 
 from kubescene.api.records.templates import Blueprint
+from kubescene.api.schemas.structural import Examined
 from kubescene.api.text.encoding import encode
 
 INDEX_MARK = b"$(INDEX)"
@@ -55,6 +56,8 @@ class WriteOptions(msgspec.Struct, frozen=True):
     """What this write has in common with others that carry the same blueprint."""
     is_lasting: bool = False
     """Whether the writer promises not to change the body any more: it need not be copied."""
+    examined: Examined | None = None
+    """What is known already of a body of a custom kind."""
     warn: Callable[[str], None] | None = None
     """Takes what admission has to say about a request that it lets pass."""
 

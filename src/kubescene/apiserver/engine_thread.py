@@ -38,6 +38,8 @@ OUTSIDE_S = 0.001
 """How often one looks what a program outside does, if it says nothing."""
 RETRY_EVERY = 5 * SECOND
 """How often controllers try again what was refused, by the server's clock."""
+CLEARED_AT_ONCE = 500
+"""Objects that go in one piece when a world is reset: some 30 milliseconds."""
 SHUTTING_DOWN = "the server is shutting down"
 
 _log = logging.getLogger(__name__)
@@ -340,11 +342,13 @@ class EngineThread:
             return EngineRest.FROZEN
         return self._round()
 
-    def reset(self) -> None:
-        """An empty cluster with controllers that know nothing of the old one. A command."""
-        self._director.free_world()
-        if self._played is not None:
-            raise ConflictError("something is being played: wait for its end")
+    def resetting(self) -> Iterator[None]:
+        """Back to an empty cluster with controllers that know nothing of the old one. Moments.
+
+        Most of what there is goes before, piece by piece: others have their turn in between.
+        """
+        while self.cluster.clear(CLEARED_AT_ONCE):
+            yield
         self.cluster.reset()
         self._director.define()
         self._start_controllers()

@@ -119,7 +119,7 @@ class _Uvicorn(uvicorn.Server):
         """Look for garbage in all that there is, best while nobody asks and nothing is played."""
         requests = self.requests()
         if not self._app.engine.is_playing:
-            tidy(is_busy=requests != seen)
+            tidy(is_busy=requests != seen, is_alone=not self.server_state.connections)
         asyncio.get_running_loop().call_later(QUIET_S, self._tidy, requests)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:

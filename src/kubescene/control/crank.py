@@ -17,7 +17,7 @@ from typing import Any
 
 from kubescene.client.interfaces import Watcher
 from kubescene.clock import MILLISECOND, SECOND, Clock, EventQueue
-from kubescene.control.loops import Controller, Progress, Retrying, StepAware
+from kubescene.control.loops import Controller, Progress, Releasing, Retrying, StepAware
 from kubescene.control.patience import DEFAULT_MAX_ROUNDS, Patience
 from kubescene.control.timers import Timers
 
@@ -111,6 +111,9 @@ class Slot:
         """
         if self.timers is not None:
             self.timers.withdraw()
+        controller: object = self.controller
+        if isinstance(controller, Releasing):
+            controller.release()
         self.controller = self.watcher = self.timers = None
 
     def changed_since(self, revision: int) -> bool:

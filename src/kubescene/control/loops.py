@@ -78,6 +78,18 @@ class Retrying(Protocol):
         ...
 
 
+@runtime_checkable
+class Releasing(Protocol):
+    """A controller that holds much, and whose parts know each other."""
+
+    def release(self) -> None:
+        """It is let go and never turned again: forget what is large.
+
+        Parts that know each other stay until the garbage collector comes, which should find little.
+        """
+        ...
+
+
 NOBODY = Actor("controller")
 """Who a controller is that somebody turns by hand."""
 

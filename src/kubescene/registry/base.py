@@ -18,6 +18,7 @@ from kubescene.api.options import NO_OPTIONS, DeleteOptions, OperationOrigin, Wr
 from kubescene.api.patching.patches import PatchType
 from kubescene.api.records import Record
 from kubescene.api.schemas.strict_decoding import strict_error
+from kubescene.api.schemas.structural import Examined
 from kubescene.api.scheme import GroupVersionKind, ResourceType, Scheme
 from kubescene.clock import Clock, Identities
 from kubescene.instruments import Instruments
@@ -183,10 +184,13 @@ class RegistryBase(ABC):
         """What the actor is in the scenario that runs now, if one does."""
         return self.gate.role_of(actor)
 
-    def to_storage(self, obj: JsonObject) -> tuple[ResourceType, JsonObject]:
+    def to_storage(
+        self, obj: JsonObject, examined: Examined | None = None
+    ) -> tuple[ResourceType, JsonObject]:
         """The type and form in which an object that a client wrote goes on."""
         served = self._served(obj)
-        return self._stored_type(served), decoding.accepted(obj, served, self.custom)
+        body = decoding.accepted(obj, served, self.custom, examined=examined)
+        return self._stored_type(served), body
 
     def reject_unknown(self, obj: JsonObject) -> None:
         """400 for fields that the object's kind does not have: strict field validation."""

@@ -1,6 +1,7 @@
 """The stages that can refuse a write: admission in its two rounds, and validation between them."""
 
 from kubescene.api import validation
+from kubescene.api.schemas.structural import Examined
 from kubescene.api.scheme import ResourceType
 from kubescene.api.validation.core.events import new_event_errors
 from kubescene.clock import Clock
@@ -40,7 +41,7 @@ class Checks:
         """Validation, and admission's last word on the object as it would be stored."""
         kind, subresource = request.resource_type, request.subresource
         sent_as = _sent_as(request) if kind.kind == "Event" else ""
-        self.validate(new, old, kind, subresource, sent_as)
+        self.validate(new, old, kind, subresource, sent_as, request.options.examined)
         asked = self._admission.concerned(kind.kind).validators
         if asked and not self._has_no_say(request, new, old):
             self._admission.validate(self._asked(request, new, old, ""))
@@ -52,6 +53,7 @@ class Checks:
         resource_type: ResourceType,
         subresource: str = "",
         sent_as: str = "",
+        examined: Examined | None = None,
     ) -> None:
         """422 with one cause per field that is wrong.
 
@@ -59,7 +61,7 @@ class Checks:
         rules of their own, in whatever form they are kept.
         """
         if resource_type.custom:
-            errors = self._custom.errors(new, old, resource_type, subresource)
+            errors = self._custom.errors(new, old, resource_type, subresource, examined)
         elif old is None:
             place = new["metadata"].get("namespace")
             errors = validation.validate_create(new, resource_type, namespace=place)

@@ -11,7 +11,7 @@ As on a real server, a schema that changes does not touch what is stored: object
 before get the new defaults when they are read.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import lru_cache
 from typing import Any
 
@@ -22,6 +22,7 @@ from kubescene.api.records import Record
 from kubescene.api.schemas.schema_validation import NO_OLD, validate_schema
 from kubescene.api.schemas.structural import (
     EMPTY,
+    Examined,
     Structural,
     check_embedded,
     check_lists,
@@ -166,6 +167,20 @@ class CustomResources:
             return obj
         return _shaped(pruned(with_whole_numbers(obj), kind.root), kind.root)
 
+    def examined(self, body: JsonObject, gvk: GroupVersionKind) -> Examined | None:
+        """All that the schema says about a new body; None if a definition is gone. Any thread."""
+        kind = self._kinds.get(gvk)
+        if kind is None:
+            return None
+        new, errors = self.accepted(body, gvk), ErrorList()
+        _check_shape(new, None, kind, "", errors)
+        return Examined(body, kind.root, new, tuple(errors))
+
+    def is_current_examination(self, examined: Examined | None, gvk: GroupVersionKind) -> bool:
+        """Whether the kind still has the schema that was asked."""
+        kind = self._kinds.get(gvk)
+        return examined is not None and kind is not None and kind.root is examined.root
+
     def unknown_fields(self, obj: JsonObject, gvk: GroupVersionKind) -> list[str]:
         """Paths of fields that `accepted` would drop, for strict field validation."""
         kind = self._kinds.get(gvk)
@@ -200,6 +215,7 @@ class CustomResources:
         old: JsonObject | None,
         resource_type: ResourceType,
         subresource: str = "",
+        examined: Examined | None = None,
     ) -> list[FieldError]:
         """What is wrong with a new or changed object, or with its new status."""
         errors = ErrorList()
@@ -209,12 +225,15 @@ class CustomResources:
         else:
             errors += validate_update(new, old, resource_type)
         kind = self._kinds.get(resource_type.gvk)
-        if kind is not None:
-            _check_schema(new, old, kind, subresource, errors)
-            _check_scale(new, kind.scale, errors, only_status=subresource == "status")
-            if subresource != "status":
-                check_embedded(new, kind.root, errors)
-            _check_ratcheted_lists(new, old, kind.root, errors)
+        if kind is None:
+            return errors
+        if not self.is_current_examination(examined, resource_type.gvk):
+            examined = None
+        if examined is not None and examined.errors and old is None:
+            errors += examined.errors
+        else:
+            sound = None if examined is None or examined.errors else examined.accepted
+            _check_shape(new, old, kind, subresource, errors, sound)
         return errors
 
 
@@ -334,12 +353,36 @@ def _steps(path: str) -> tuple[str, ...]:
 # -- validation ----------------------------------------------------------------------------
 
 
+def _check_shape(
+    new: JsonObject,
+    old: JsonObject | None,
+    kind: CustomKind,
+    subresource: str,
+    errors: ErrorList,
+    sound: JsonObject | None = None,
+) -> None:
+    """What the schema says of an object; members that are those of a ``sound`` one are right."""
+    right = sound or {}
+    known = {name for name, part in new.items() if part is right.get(name, NO_OLD)}
+    _check_schema(new, old, kind, subresource, errors, known)
+    _check_scale(new, kind.scale, errors, only_status=subresource == "status")
+    rest = {name: part for name, part in new.items() if name not in known}
+    if subresource != "status":
+        check_embedded(rest, kind.root, errors)
+    _check_ratcheted_lists(rest, old, kind.root, errors)
+
+
 def _check_schema(
-    new: JsonObject, old: JsonObject | None, kind: CustomKind, subresource: str, errors: ErrorList
+    new: JsonObject,
+    old: JsonObject | None,
+    kind: CustomKind,
+    subresource: str,
+    errors: ErrorList,
+    known: Collection[str],
 ) -> None:
     if subresource != "status":
         before = NO_OLD if old is None else {k: v for k, v in old.items() if k not in _TYPE_META}
-        errors += validate_schema(new, kind.root.schema, old=before)
+        errors += validate_schema(new, _schema_but_for(known, kind.root.schema), old=before)
     elif "status" in new:
         below = kind.root.properties.get("status", EMPTY)
         before = (old or {}).get("status", NO_OLD)
@@ -348,17 +391,28 @@ def _check_schema(
 
 _TYPE_META = ("apiVersion", "kind")
 """Not compared with the old object: both are shown in the version of the request."""
+_ALTERNATIVES = ("allOf", "anyOf", "oneOf", "not")
+
+
+def _schema_but_for(known: Collection[str], schema: JsonObject) -> JsonObject:
+    """A schema that says nothing of known members, unless it speaks of them in other places."""
+    properties = schema.get("properties") or {}
+    if not known or any(schema.get(name) for name in _ALTERNATIVES):
+        return schema
+    unsaid = {name: {} for name in properties if name in known}
+    return {**schema, "properties": {**properties, **unsaid}}
 
 
 def _check_ratcheted_lists(
     new: JsonObject, old: JsonObject | None, root: Structural, errors: ErrorList
 ) -> None:
     """Duplicates in lists are refused, except while the stored object has some already."""
-    before = ErrorList()
-    if old is not None:
+    found, before = ErrorList(), ErrorList()
+    check_lists(new, root, found)
+    if found and old is not None:
         check_lists(old, root, before)
     if not before:
-        check_lists(new, root, errors)
+        errors += found
 
 
 def _check_scale(

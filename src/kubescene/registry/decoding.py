@@ -12,6 +12,7 @@ import orjson
 from kubescene.api import conversion
 from kubescene.api.defaulting import defaults
 from kubescene.api.schemas import definition_types, strict_decoding
+from kubescene.api.schemas.structural import Examined
 from kubescene.api.scheme import GroupVersionKind, ResourceType
 from kubescene.bounded import BoundedDict
 from kubescene.errors import BadRequestError
@@ -39,12 +40,15 @@ def accepted(
     custom: CustomResources,
     *,
     known: JsonObject | None = None,
+    examined: Examined | None = None,
 ) -> JsonObject:
     """The object that a body stands for; it certainly has metadata.
 
     ``known`` is an accepted object that ``obj`` was made from: parts they share are not looked at
-    again.
+    again. Nor is a body that was ``examined`` before.
     """
+    if examined is not None and custom.is_current_examination(examined, served.gvk):
+        return examined.accepted
     if served.group_resource == DEFINITIONS:
         check_size(obj, served)
     try:
@@ -55,6 +59,20 @@ def accepted(
         if known is not None and not served.stored_as:
             return typed_change(obj, known, served)
         return typed_body(obj, served)
+    except RecursionError as error:
+        raise BadRequestError(TOO_DEEP) from error
+
+
+def examination(obj: JsonObject, served: ResourceType, custom: CustomResources) -> Examined | None:
+    """What can be said of a body of a custom kind before it is written. On any thread.
+
+    None for other kinds. `BadRequestError` as from `accepted`.
+    """
+    if not served.custom:
+        return None
+    try:
+        check_encodable(obj)
+        return custom.examined(obj, served.gvk)
     except RecursionError as error:
         raise BadRequestError(TOO_DEEP) from error
 

@@ -54,17 +54,21 @@ KEPT = (
 
 def export(registry: Registry) -> bytes:
     """Every object, as one ``List``. The same world gives the same bytes."""
-    items = b",".join(_exported(registry))
-    return b'{"apiVersion":"v1","kind":"List","items":[' + items + b"]}"
+    return list_of(exported(registry))
 
 
-def _exported(registry: Registry) -> Iterator[bytes]:
+def exported(registry: Registry) -> list[Record]:
+    """What there is now, in the order of an export. To write it down is another's work."""
     store = registry.store
     rest = [resource for resource in store.resources() if resource not in FIRST]
-    for resource in (*FIRST, *rest):
-        if resource not in LEFT_OUT:
-            for record in store.in_order_of_creation(resource):
-                yield record.unversioned_data
+    shown = (resource for resource in (*FIRST, *rest) if resource not in LEFT_OUT)
+    return [record for resource in shown for record in store.in_order_of_creation(resource)]
+
+
+def list_of(records: Iterable[Record]) -> bytes:
+    """Records as one ``List``. On any thread."""
+    items = b",".join(record.unversioned_data for record in records)
+    return b'{"apiVersion":"v1","kind":"List","items":[' + items + b"]}"
 
 
 def import_objects(registry: Registry, actor: Actor, document: bytes | Mapping[str, Any]) -> int:

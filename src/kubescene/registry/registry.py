@@ -92,7 +92,7 @@ class EmbeddedRegistry(Registry):
             return self._commit(request, None, found)
         if options.strict:
             self.reject_unknown(obj)
-        body = decoding.accepted(obj, served, self.custom)
+        body = decoding.accepted(obj, served, self.custom, examined=options.examined)
         if request.tracked:
             body = self._ownership.created(body, served, request.manager)
         return self._create(request, body)
@@ -126,7 +126,7 @@ class EmbeddedRegistry(Registry):
         served = self._served(obj)
         if options.strict:
             self.reject_unknown(obj)
-        resource_type, obj = self.to_storage(obj)
+        resource_type, obj = self.to_storage(obj, options.examined)
         place = resolve_namespace(resource_type, obj, namespace)
         current = self.record(resource_type, place, obj["metadata"].get("name", ""))
         check_precondition(resource_type, current, obj["metadata"])

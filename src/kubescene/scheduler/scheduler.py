@@ -257,6 +257,12 @@ class Scheduler:
         self.watcher.begin_step()
         self.queue.retry_failed()
 
+    def release(self) -> None:
+        """The scheduler is let go: all that it knows of nodes and pods goes at once."""
+        self.placed.by_uid.clear()
+        self.nodes.release()
+        self.queue.release()
+
     @property
     def _has_work(self) -> bool:
         if self.attempts.can_resume:

@@ -20,7 +20,7 @@ import orjson
 from kubescene.api.defaulting.nulls import drop_nulls
 from kubescene.api.schemas import strict_decoding
 from kubescene.api.scheme import GroupVersionKind
-from kubescene.api.validation.field_errors import ErrorList
+from kubescene.api.validation.field_errors import ErrorList, FieldError
 from kubescene.api.validation.field_paths import Path
 from kubescene.api.validation.metadata import validate_metadata
 from kubescene.api.validation.names import dns_1035_label, path_segment
@@ -62,6 +62,19 @@ class Structural:
 
 EMPTY = Structural({}, {})
 """Says nothing: everything but type and metadata is pruned."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Examined:
+    """What was found out about a body before it is written: its schema need not be asked again.
+
+    For large bodies, which are looked at on another thread than the one that writes.
+    """
+
+    body: JsonObject
+    root: Structural
+    accepted: JsonObject
+    errors: tuple[FieldError, ...] = ()
 
 
 def complaint_about_size(schema: JsonObject) -> str:

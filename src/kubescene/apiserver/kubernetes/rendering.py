@@ -26,6 +26,8 @@ from kubescene.types import JsonObject
 
 Encoder: TypeAlias = Callable[[Record], bytes]
 
+MANY = 1_000
+"""Objects of a list that is written beside the event loop: some milliseconds."""
 SLICE = 250
 """How many objects of a list are decoded in one go: about ten milliseconds."""
 
@@ -139,11 +141,11 @@ class Renderer:
         text.
         """
         shows_all = form.shape is ResponseShape.OBJECT or include == "Object"
-        if resource_type.custom and shows_all and any(map(is_large, records)):
+        holds_large = resource_type.custom and shows_all and any(map(is_large, records))
+        if holds_large or form.is_plain or form.media_type == "application/yaml":
             whole = partial(self._whole_list, records, resource_type, form, meta, include)
-            return await asyncio.to_thread(whole)
-        if form.is_plain or form.media_type == "application/yaml":
-            return self._whole_list(records, resource_type, form, meta, include)
+            takes_long = holds_large or len(records) > MANY
+            return await asyncio.to_thread(whole) if takes_long else whole()
         document = self._document((), resource_type, form, meta, include)
         items: list[bytes] = []
         for start in range(0, len(records), SLICE):

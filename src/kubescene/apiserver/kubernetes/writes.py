@@ -8,6 +8,8 @@ import asyncio
 from dataclasses import dataclass, replace
 from functools import partial
 
+from msgspec import structs
+
 from kubescene.actors import Actor
 from kubescene.api.field_ownership.field_managers import TOO_LONG, manager_of, manager_problem
 from kubescene.api.options import DeleteOptions, WriteOptions
@@ -24,6 +26,7 @@ from kubescene.apiserver.requests import DEFAULT_MAX_BODY, MAX_BODY, Request, Ta
 from kubescene.apiserver.responses import Response, json_response, success_status
 from kubescene.errors import BadRequestError, Cause, InvalidError, NotFoundError
 from kubescene.registry import Registry
+from kubescene.registry.decoding import examination
 from kubescene.scenario.validation.unsimulated import without_effect
 from kubescene.types import JsonObject, JsonValue
 
@@ -62,7 +65,7 @@ class Writes:
         obj = await self.read_object(target, request)
         check_namespace(obj, target)
         self._warn_of_no_effect(target, request)
-        options = write_options(request)
+        options = await self._options(obj, target, request)
         record = await self.engine.submit(
             lambda: self.registry.create(
                 request.actor, obj, namespace=target.namespace, options=options
@@ -81,7 +84,7 @@ class Writes:
         obj = await self.read_object(target, request)
         check_namespace(obj, target)
         check_name(obj, target)
-        options = write_options(request)
+        options = await self._options(obj, target, request)
         record = await self.engine.submit(
             lambda: self.registry.update(
                 request.actor,
@@ -200,6 +203,17 @@ class Writes:
         obj = {**obj, "metadata": obj.get("metadata") or {}}
         self.fields.check(obj, target.resource_type, request, body.duplicates)
         return obj
+
+    async def _options(self, obj: JsonObject, target: Target, request: Request) -> WriteOptions:
+        """With a large body of a custom kind comes what its schema says of it.
+
+        To find that out takes as long as all else: not on the thread that others wait for.
+        """
+        options, kind = write_options(request), target.resource_type
+        if request.size <= bodies.LARGE or not kind.custom or target.subresource:
+            return options
+        found = await asyncio.to_thread(examination, obj, kind, self.registry.custom)
+        return structs.replace(options, examined=found)
 
     async def read_body(self, request: Request) -> bodies.Body:
         body = await bodies.read_body(request, self.max_body, MAX_BODY)

@@ -10,6 +10,7 @@
                                  it has passed, with the time it is then
 """
 
+import asyncio
 from collections.abc import Iterator
 
 from kubescene.actors import Actor
@@ -47,8 +48,9 @@ class Worlds:
 
     async def _export(self, request: Request) -> Response:
         del request
-        cluster = self._engine.cluster
-        return Response(await self._engine.submit(cluster.export))
+        registry = self._engine.cluster.registry
+        records = await self._engine.submit(lambda: exports.exported(registry))
+        return Response(await asyncio.to_thread(exports.list_of, records))
 
     async def _import(self, request: Request) -> Response:
         body = await bodies.read_command(request, MAX_IMPORT)
@@ -78,7 +80,7 @@ class Worlds:
     async def _reset(self, request: Request) -> Response:
         if request.header(b"content-type"):
             bodies.check_type(request)
-        await self._engine.submit(self._engine.reset)
+        await self._engine.submit_moments(self._engine.resetting, freezes=False)
         return json_response({"kind": "Status", "apiVersion": "v1", "status": "Success"})
 
     async def _advance(self, request: Request) -> Response:

@@ -104,6 +104,15 @@ class SchedulingQueue:
         )
         self.cycle = 0
 
+    def release(self) -> None:
+        """The scheduler is let go: forget all pods, which know the groups that they wait in."""
+        for entry in self._pods.values():
+            entry.group = None
+        self._pods.clear()
+        self._unschedulable, self._in_flight = Unschedulable(), InFlight()
+        for heap in self._heaps.values():
+            heap.clear()
+
     # -- asking ----------------------------------------------------------------------------
 
     @property

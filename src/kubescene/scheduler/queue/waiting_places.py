@@ -112,6 +112,11 @@ class Heap:
         self._line: deque[_Item] = deque()
         self._entries: list[_Item] = []
 
+    def clear(self) -> None:
+        self.size = 0
+        self._line.clear()
+        self._entries.clear()
+
     def push(self, entry: QueuedPod, key: Any) -> None:
         ticket, line = self._tickets.draw(), self._line
         entry.place, entry.ticket = self.place, ticket

@@ -75,6 +75,11 @@ class DeltaLog:
             del self._deltas[: self._kept]
             self._first += self._kept
 
+    def forget(self) -> None:
+        """Whoever follows counts anew."""
+        self._first = self.end
+        self._deltas.clear()
+
     def since(self, position: int) -> Sequence[Delta] | None:
         """The deltas from a position on; None if the first of them are forgotten."""
         if position < self._first:

@@ -93,6 +93,13 @@ class NodeTable:
         self._log = DeltaLog()
         self._shared: dict[Callable[[NodeTable], Any], Any] = {}
 
+    def release(self) -> None:
+        """Nobody asks any more: forget the nodes, and all that was counted on them."""
+        self.infos = []
+        self._log.forget()
+        for held in (self._nodes, self._touched, self._shared, self.tried):
+            held.clear()
+
     # -- reading ---------------------------------------------------------------------------
 
     def __len__(self) -> int:
