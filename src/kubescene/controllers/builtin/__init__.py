@@ -14,10 +14,10 @@ from kubescene.controllers.builtin.deletion.namespace import namespace
 from kubescene.controllers.builtin.namespaces.resource_quota import resource_quota
 from kubescene.controllers.builtin.nodes.node_lifecycle import node_lifecycle
 from kubescene.controllers.builtin.nodes.nodeset import NodeSetReconciler
-from kubescene.controllers.builtin.nodes.outages import DEFINITION as OUTAGES
-from kubescene.controllers.builtin.nodes.outages import outages
 from kubescene.controllers.builtin.nodes.pod_garbage_collector import pod_garbage_collector
 from kubescene.controllers.builtin.nodes.taint_eviction import taint_eviction
+from kubescene.controllers.builtin.outages.definition import DEFINITION as OUTAGES
+from kubescene.controllers.builtin.outages.reconciler import outages
 from kubescene.controllers.builtin.services.endpoint_slices import endpoint_slices
 from kubescene.controllers.builtin.services.endpoints import endpoints
 from kubescene.controllers.builtin.services.mirrored_endpoints import mirrored_endpoints
