@@ -35,6 +35,7 @@ from kubescene.controllers.builtin.workloads.replicaset import replicaset, repli
 from kubescene.controllers.builtin.workloads.statefulset import statefulset
 from kubescene.controllers.kubelet import KUBELET, NO_DELAYS, KubeletDelays, kubelet
 from kubescene.controllers.kubelet.behaviour import WorkloadBehaviour
+from kubescene.controllers.kubelet.leases import node_heartbeats
 from kubescene.controllers.registrations import Registration
 
 
@@ -45,11 +46,12 @@ def table(
     events: bool = False,
     gates: Collection[str] = (),
     namespace_delay: int = 0,
+    heartbeats: bool = False,
 ) -> tuple[Registration, ...]:
     """The controllers that every world has, in settle order.
 
     With ``events`` Events expire. ``gates`` are the feature gates that are on. ``namespace_delay``
-    is how long a namespace that goes keeps its content.
+    is how long a namespace that goes keeps its content. With ``heartbeats`` kubelets renew Leases.
     """
     return (
         controller_from(NodeSetReconciler),
@@ -78,6 +80,7 @@ def table(
         Registration("pod-garbage-collector", pod_garbage_collector),
         Registration("garbage-collector", garbage_collector),
         *((Registration("event-expiry", event_expiry),) if events else ()),
+        *((Registration("node-heartbeats", node_heartbeats),) if heartbeats else ()),
         Registration(
             KUBELET,
             partial(kubelet, delays=delays, workloads=workloads),
