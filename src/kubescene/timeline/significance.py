@@ -11,6 +11,8 @@ from kubescene.api.kinds import BOOKKEEPING
 from kubescene.api.scheme import GroupResource
 
 NODES, PODS = GroupResource("", "nodes"), GroupResource("", "pods")
+BREATHING = frozenset({NODES, GroupResource("kubescene.dev", "nodegroups")})
+"""Kinds whose status follows that of other objects, which are told of."""
 
 
 def is_significant(
@@ -24,7 +26,7 @@ def is_significant(
         return False
     if subresource != "status" or asked:
         return True
-    if resource == NODES or actor.component is Component.KUBELET:
+    if resource in BREATHING or actor.component is Component.KUBELET:
         return False
     # What a scheduler writes into a pod's status is told by the attempt that wrote it.
     return not (resource == PODS and actor.component is Component.SCHEDULER)

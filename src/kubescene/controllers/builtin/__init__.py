@@ -12,7 +12,9 @@ from kubescene.controllers.builtin.deletion.event_expiry import event_expiry
 from kubescene.controllers.builtin.deletion.garbage_collector import garbage_collector
 from kubescene.controllers.builtin.deletion.namespace import namespace
 from kubescene.controllers.builtin.namespaces.resource_quota import resource_quota
+from kubescene.controllers.builtin.nodes.node_groups import DEFINITIONS as NODE_GROUPS
 from kubescene.controllers.builtin.nodes.node_lifecycle import node_lifecycle
+from kubescene.controllers.builtin.nodes.node_provider import node_provider
 from kubescene.controllers.builtin.nodes.nodeset import NodeSetReconciler
 from kubescene.controllers.builtin.nodes.pod_garbage_collector import pod_garbage_collector
 from kubescene.controllers.builtin.nodes.taint_eviction import taint_eviction
@@ -55,6 +57,7 @@ def table(
     """
     return (
         controller_from(NodeSetReconciler),
+        Registration("node-provider", node_provider, NODE_GROUPS),
         Registration("outage", outages, (OUTAGES,)),
         # What has gone makes room before anybody asks for it.
         Registration("resourcequota", resource_quota),
