@@ -183,7 +183,7 @@ def test_forks_and_split_advances_come_to_the_same(cluster: ClusterWorld) -> Non
     ("spec", "told"),
     [
         ({"what": "MetricsGap"}, "what: MetricsGap is not simulated yet (nobody scrapes"),
-        ({"what": "NoCapacity"}, "what: NoCapacity is not simulated yet (there are no node groups"),
+        ({"what": "NoCapacity"}, "what: NoCapacity is not simulated yet (a NodeGroup says it"),
         ({"nodes": None}, "nodes: NodesSilent needs a selector"),
         ({"what": "ImagePull"}, "what: ImagePull is not simulated yet"),
         ({"groups": {}}, "groups: not simulated yet"),
@@ -342,3 +342,18 @@ def test_selectors_that_choose_nobody_or_everybody_say_so() -> None:
     assert said["all"][:2] == ("Warning", "AllAffected")
     assert said["some"] == ("Normal", "OutageRuns", "2 of 3 nodes are affected")
     assert said["wrong"][:2] == ("Warning", "OutageRefused")
+
+
+@pytest.mark.parametrize("what", ["NodesGone", "SpotReclaim"])
+def test_a_machine_goes_with_its_node(cluster: ClusterWorld, what: str) -> None:
+    group = {
+        "apiVersion": "kubescene.dev/v1alpha1",
+        "kind": "NodeGroup",
+        "metadata": {"name": "g"},
+        "spec": {"size": 2, "template": {"status": {"capacity": {"cpu": "4", "pods": "10"}}}},
+    }
+    cluster.create(group)
+    cluster.advance("1m").create(outage(what=what, count=1))
+    cluster.advance("5m")
+    assert len(cluster.list("nodes")) == 1
+    assert len(cluster.list("instances")) == 1

@@ -58,6 +58,7 @@ KINDS: Mapping[tuple[str, str], str] = {
     ("autoscaling", "HorizontalPodAutoscaler"): "horizontalpodautoscaler",
     ("batch", "CronJob"): "cronjob",
     ("batch", "Job"): "job",
+    ("kubescene.dev", "NodeGroup"): "node-provider",
     ("kubescene.dev", "NodeSet"): "nodeset",
     ("kubescene.dev", "Outage"): "outage",
     ("policy", "PodDisruptionBudget"): "disruption",

@@ -94,7 +94,7 @@ class OutageReconciler:
             "ends": ends_at(outage["spec"], now),
             **affected(nodes, there),
         }
-        writes = [EFFECTS[what].begin(node, format_time(now)) for node in nodes]
+        writes = [write for node in nodes for write in EFFECTS[what].begin(node, format_time(now))]
         return Plan((*writes, told(outage, **status)), notices=(extent(outage, status, there),))
 
     def _go_on(self, outage: JsonObject, reader: Reader, now: int) -> Plan:
@@ -124,13 +124,11 @@ class OutageReconciler:
         nodes, there = self._drawn(outage, reader)
         names, before = [name_of(node) for node in nodes], status.get("affected") or ()
         effect = EFFECTS[status["what"]]
+        let_off = [name for name in before if name not in names]
+        added = [node for node in nodes if name_of(node) not in before]
         writes = [
-            *released(outage, [name for name in before if name not in names], reader),
-            *(
-                effect.begin(each, format_time(now))
-                for each in nodes
-                if name_of(each) not in before
-            ),
+            *released(outage, let_off, reader),
+            *(write for node in added for write in effect.begin(node, format_time(now))),
         ]
         new = {"ends": ends, **affected(nodes, there)}
         wait = None if ends is None else parse_time(ends) - now

@@ -17,9 +17,9 @@ from kubescene.types import JsonObject
 NOTICE = "2m"
 LENGTHS = ("after", "for", "notice")
 ELSEWHERE = {
-    "NoCapacity": "there are no node groups that could lack it",
-    "BootsSlow": "there are no node groups whose nodes boot",
-    "BootsFail": "there are no node groups whose nodes boot",
+    "NoCapacity": "a NodeGroup says it itself, in spec.quota and spec.faults",
+    "BootsSlow": "a NodeGroup says it itself, in spec.boot",
+    "BootsFail": "a NodeGroup says it itself, in spec.faults",
     "MetricsGap": "nobody scrapes metrics here",
 }
 """Why some of them are not simulated."""
