@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 EXAMPLE := examples/01-first-scenario/scenario.yaml
 
-.PHONY: demo test test-all marks check bench lock format clean help kubectl kubernetes interop chromium conformance
+.PHONY: demo test test-all marks check bench lock format clean help kubectl helm kubernetes interop chromium conformance
 
 help: ## Show the targets.
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
@@ -16,15 +16,19 @@ demo: $(VENV)/.core ## Play the first example.
 test: $(VENV)/.dev ## Run the quick tests: no programs, servers or pools; says what it left out.
 	$(BIN)/python -m pytest --quick -n 2
 
-test-all: $(VENV)/.dev kubectl kubernetes interop chromium conformance ## Run all tests.
+test-all: $(VENV)/.dev kubectl helm kubernetes interop chromium conformance ## Run all tests.
 	$(BIN)/python -m pytest --strict-marks -n 3 --dist loadgroup # two cores: a test of a program mostly waits
 
-marks: $(VENV)/.dev kubectl kubernetes interop chromium ## Find out anew which tests are quick (tests/marks.txt).
+marks: $(VENV)/.dev kubectl helm kubernetes interop chromium ## Find out anew which tests are quick (tests/marks.txt).
 	$(BIN)/python -m pytest --record-marks -q -W ignore -p no:unraisableexception -p no:threadexception
 
 kubectl: # The conformance tests need one; where there is none, Go can build it.
 	@command -v kubectl >/dev/null || test -x .tools/bin/kubectl || scripts/install-kubectl \
 	  || echo "No kubectl and no way to build one: its conformance tests will be skipped."
+
+helm: # So do those of charts.
+	@command -v helm >/dev/null || test -x .tools/bin/helm || scripts/install-helm \
+	  || echo "No helm and no way to build one: its conformance tests will be skipped."
 
 kubernetes: # Programs from outside are tested with the real ones, built once and kept.
 	@scripts/build-kubernetes || echo "The tests of programs that are not here will be skipped."

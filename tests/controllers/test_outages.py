@@ -117,7 +117,7 @@ def test_an_outage_begins_after_a_while(cluster: ClusterWorld) -> None:
     nodes(cluster)
     cluster.create(outage(after="1m"))
     cluster.advance("59s")
-    assert status(cluster) == {"phase": "Pending"}
+    assert status(cluster) == {"phase": "Pending", "observedGeneration": 1}
     cluster.advance("51s")
     assert ready(cluster, "n0") == "Unknown"
 
@@ -182,18 +182,20 @@ def test_forks_and_split_advances_come_to_the_same(cluster: ClusterWorld) -> Non
 @pytest.mark.parametrize(
     ("spec", "told"),
     [
-        ({"what": "MetricsGap"}, "what: MetricsGap is not simulated yet"),
+        ({"what": "MetricsGap"}, "what: MetricsGap is not simulated yet (nobody scrapes"),
+        ({"what": "NoCapacity"}, "what: NoCapacity is not simulated yet (a NodeGroup says it"),
+        ({"nodes": None}, "nodes: NodesSilent needs a selector"),
         ({"what": "ImagePull"}, "what: ImagePull is not simulated yet"),
         ({"groups": {}}, "groups: not simulated yet"),
         ({"pods": {}}, "pods: not simulated yet"),
-        ({"share": 0.5, "count": 1}, "only one of them"),
+        ({"share": 0.5, "count": 1}, "only one of share and count"),
         ({"share": 0}, "share: must be above 0"),
         ({"share": 1.5}, "share: must be above 0"),
         ({"for": "-1m"}, "for: "),
         ({"after": "soon"}, "after: "),
         ({"what": "NodesGone", "for": "1m"}, "for: nodes do not come back"),
         ({"notice": "1m"}, "notice: only SpotReclaim"),
-        ({"nodes": {"matchExpressions": [{"key": "a", "operator": "Is"}]}}, "nodes: "),
+        ({"nodes": {"matchExpressions": [{"key": "a", "operator": "In"}]}}, "nodes: "),
     ],
 )
 def test_an_outage_that_makes_no_sense_is_refused_in_its_status(
@@ -205,3 +207,153 @@ def test_an_outage_that_makes_no_sense_is_refused_in_its_status(
     assert status(cluster)["phase"] == "Refused"
     assert told in status(cluster)["message"]
     assert ready(cluster, "n0") == "True"
+
+
+def silent(cluster: ClusterWorld) -> set[str]:
+    listed = cluster.list("nodes")
+    return {
+        node["metadata"]["name"]
+        for node in listed
+        if (node["metadata"].get("annotations") or {}).get("kubescene.dev/kubelet") == "stopped"
+    }
+
+
+def test_a_refused_outage_begins_when_it_was_mended(cluster: ClusterWorld) -> None:
+    nodes(cluster)
+    cluster.create(outage(share=2))
+    cluster.settle().patch("outages", "o", {"spec": {"share": 1}})
+    cluster.settle()
+    assert silent(cluster) == {"n0"}
+    assert status(cluster)["observedGeneration"] == 2
+    assert status(cluster)["message"] == "nodes: all 1 are affected"
+
+
+def test_a_longer_or_shorter_outage_ends_so_long_after_its_beginning(cluster: ClusterWorld) -> None:
+    nodes(cluster, 2)
+    cluster.create(outage(count=1, **{"for": "2m"}))
+    cluster.advance("1m").patch("outages", "o", {"spec": {"for": "5m"}})
+    cluster.advance("3m59s")
+    assert status(cluster)["phase"] == "Running"
+    cluster.advance("1s")
+    assert status(cluster)["phase"] == "Ended"
+    assert not silent(cluster)
+
+    cluster.create(outage("p", count=1, **{"for": "10m"}))
+    cluster.advance("1m").patch("outages", "p", {"spec": {"for": "30s"}})
+    cluster.settle()
+    assert (status(cluster, "p")["phase"], silent(cluster)) == ("Ended", set())
+    assert status(cluster, "p")["ends"] == "2026-01-01T00:06:00Z"
+
+
+def test_an_outage_without_end_is_given_one_and_loses_it_again(cluster: ClusterWorld) -> None:
+    nodes(cluster, 2)
+    cluster.create(outage(count=1))
+    cluster.advance("1m").patch("outages", "o", {"spec": {"for": "2m"}})
+    cluster.settle().patch("outages", "o", {"spec": {"for": None}})
+    cluster.advance("5m")
+    assert (status(cluster)["phase"], len(silent(cluster))) == ("Running", 1)
+    assert "ends" not in status(cluster)
+
+
+def test_a_larger_share_has_all_of_a_smaller_one_and_goes_back_to_it(cluster: ClusterWorld) -> None:
+    nodes(cluster, 10)
+    cluster.create(outage(share=0.3))
+    cluster.advance("1m")
+    few = silent(cluster)
+    cluster.patch("outages", "o", {"spec": {"share": 0.6}})
+    cluster.advance("1m")
+    many = silent(cluster)
+    assert (len(few), len(many), few < many) == (3, 6, True)
+    cluster.patch("outages", "o", {"spec": {"share": 0.3}})
+    cluster.settle()
+    assert silent(cluster) == few == set(status(cluster)["affected"])
+    assert [ready(cluster, name) for name in sorted(many - few)] == ["True"] * 3
+
+
+def test_another_selector_lets_nodes_go_unless_another_outage_holds_them(
+    cluster: ClusterWorld,
+) -> None:
+    for name, zone in (("a0", "a"), ("a1", "a"), ("b0", "b")):
+        cluster.create(make_node(name).label(zone=zone))
+    cluster.settle().create(outage(nodes={"matchLabels": {"zone": "a"}}))
+    held = {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}
+    cluster.create(outage("holds", nodes=held, count=1))
+    cluster.settle()
+    assert silent(cluster) == {"a0", "a1"}
+    cluster.patch("outages", "o", {"spec": {"nodes": {"matchLabels": {"zone": "b"}}}})
+    cluster.settle()
+    assert silent(cluster) == {"b0", *status(cluster, "holds")["affected"]}
+
+
+def test_a_change_that_makes_no_sense_leaves_an_outage_as_it_was(cluster: ClusterWorld) -> None:
+    nodes(cluster, 2)
+    cluster.create(outage(count=1, **{"for": "2m"}))
+    cluster.settle().patch("outages", "o", {"spec": {"what": "SpotReclaim", "for": None}})
+    cluster.settle()
+    assert "what: it cannot become something else" in status(cluster)["message"]
+    cluster.patch("outages", "o", {"spec": {"what": "NodesSilent", "for": "soon"}})
+    cluster.settle()
+    assert "for: 'soon' is not a duration" in status(cluster)["message"]
+    assert "it goes on as it was" in status(cluster)["message"]
+    assert len(silent(cluster)) == 1
+    cluster.advance("2m")
+    assert (status(cluster)["phase"], silent(cluster)) == ("Ended", set())
+
+
+def test_a_reclaim_that_is_changed_gives_nodes_back_and_takes_others(cluster: ClusterWorld) -> None:
+    for name, zone in (("a0", "a"), ("b0", "b"), ("c0", "c")):
+        cluster.create(make_node(name).label(zone=zone))
+    cluster.create(outage(what="SpotReclaim", nodes={"matchLabels": {"zone": "a"}}))
+    cluster.advance("1m").patch("outages", "o", {"spec": {"nodes": {"matchLabels": {"zone": "b"}}}})
+    cluster.advance("59s")
+    assert not cluster.get("nodes", "a0")["spec"].get("taints")
+    assert cluster.get("nodes", "b0")["spec"]["taints"]
+    cluster.advance("1s")
+    assert [node["metadata"]["name"] for node in cluster.list("nodes")] == ["a0", "c0"]
+
+
+def test_an_outage_that_is_over_says_that_changes_come_too_late(cluster: ClusterWorld) -> None:
+    nodes(cluster, 2)
+    cluster.create(outage(what="NodesGone", count=1))
+    cluster.settle().patch("outages", "o", {"spec": {"count": 2}})
+    cluster.settle()
+    assert status(cluster)["message"] == "it has ended: changes have no effect, create another one"
+    assert len(cluster.list("nodes")) == 1
+
+
+def test_selectors_that_choose_nobody_or_everybody_say_so() -> None:
+    cluster = ClusterWorld(ClusterOptions(events=True))
+    nodes(cluster, 3)
+    cluster.create(outage("none", nodes={"matchLabels": {"a": "b"}}))
+    cluster.create(outage("all", count=5))
+    cluster.create(outage("some", count=2))
+    cluster.create(outage("wrong", share=3))
+    cluster.advance("1s")
+    assert "chooses none of 3" in status(cluster, "none")["message"]
+    assert status(cluster, "none")["affected"] == []
+    assert status(cluster, "all")["message"] == "nodes: all 3 are affected"
+    assert "message" not in status(cluster, "some")
+    said = {
+        event["involvedObject"]["name"]: (event["type"], event["reason"], event["message"])
+        for event in cluster.list("events", "default")
+        if event["involvedObject"]["kind"] == "Outage"
+    }
+    assert said["none"][:2] == ("Warning", "NobodyAffected")
+    assert said["all"][:2] == ("Warning", "AllAffected")
+    assert said["some"] == ("Normal", "OutageRuns", "2 of 3 nodes are affected")
+    assert said["wrong"][:2] == ("Warning", "OutageRefused")
+
+
+@pytest.mark.parametrize("what", ["NodesGone", "SpotReclaim"])
+def test_a_machine_goes_with_its_node(cluster: ClusterWorld, what: str) -> None:
+    group = {
+        "apiVersion": "kubescene.dev/v1alpha1",
+        "kind": "NodeGroup",
+        "metadata": {"name": "g"},
+        "spec": {"size": 2, "template": {"status": {"capacity": {"cpu": "4", "pods": "10"}}}},
+    }
+    cluster.create(group)
+    cluster.advance("1m").create(outage(what=what, count=1))
+    cluster.advance("5m")
+    assert len(cluster.list("nodes")) == 1
+    assert len(cluster.list("instances")) == 1

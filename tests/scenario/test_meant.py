@@ -50,3 +50,50 @@ def test_which_fields_stand_beside_one() -> None:
     assert "resources" in known_fields(POD, ("spec", "containers", 0, "x"))
     assert known_fields(POD, ("nothing", "x")) == []
     assert known_fields(POD, ("metadata", "labels", "x")) == []
+
+
+def outage(**spec: object) -> JsonObject:
+    body: JsonObject = {"what": "NodesSilent", "nodes": {}, **spec}
+    named = {"name": "o"}
+    return {
+        "apiVersion": "kubescene.dev/v1alpha1",
+        "kind": "Outage",
+        "metadata": named,
+        "spec": body,
+    }
+
+
+@pytest.mark.parametrize(
+    ("spec", "told"),
+    [
+        ({"fro": "1m"}, 'unknown field "spec.fro": did you mean for?'),
+        (
+            {"nodes": {"matchExpression": []}},
+            'unknown field "spec.nodes.matchExpression": did you mean matchExpressions?',
+        ),
+        (
+            {"nodes": {"matchExpressions": [{"key": "a", "operator": "In", "value": []}]}},
+            'unknown field "spec.nodes.matchExpressions[0].value": did you mean values?',
+        ),
+        ({"what": "NodesSilnt"}, 'Unsupported value: "NodesSilnt"'),
+        ({"for": "soon"}, "spec.for: 'soon' is not a duration"),
+        ({"share": 2}, "spec.share: must be above 0 and at most 1, not 2"),
+        ({"what": "MetricsGap"}, "spec.what: MetricsGap is not simulated yet"),
+        ({"groups": {}}, "spec.groups: not simulated yet"),
+    ],
+)
+def test_an_outage_that_makes_no_sense_is_found_before_the_run(spec: JsonObject, told: str) -> None:
+    written = normalised(ScenarioBuilder("s").create(outage(**spec)).done().build(), None)
+    found = [each.error for each in object_faults(written)]
+    assert any(told in str(each) for each in found)
+    assert all(each.path[3:5] == ("createOperation", "object") for each in found)
+
+
+def test_every_fault_of_an_outage_has_its_place() -> None:
+    spec = {"share": 2, "for": "soon", "notice": "1m"}
+    written = normalised(ScenarioBuilder("s").create(outage(**spec)).done().build(), None)
+    assert [each.path[5:] for each in object_faults(written)] == [
+        ("spec", "share"),
+        ("spec", "notice"),
+        ("spec", "for"),
+    ]

@@ -63,6 +63,12 @@ def registered(options: "ClusterOptions", references: Sequence[str]) -> "Control
     return all_of_them
 
 
+def names_in(given: Sequence[str]) -> frozenset[str]:
+    """``--without``: names between commas, in one option or several."""
+    names = (name.strip() for each in given for name in each.split(","))
+    return frozenset(name for name in names if name)
+
+
 def waiters_named(references: Sequence[str]) -> "Waiters":
     """``--waiter`` and installed packages: classes by the names of their waiters."""
     from kubescene.outside.waiters import installed_waiters

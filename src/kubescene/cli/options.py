@@ -99,3 +99,11 @@ Waiters: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(help="A ControllerWaiter of yours, as module:Class. May be repeated."),
 ]
+Without: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME,...",
+        help="Leave built-in controllers out, so that programs of yours can take their place. "
+        "May be repeated.",
+    ),
+]

@@ -3,7 +3,7 @@
 import ipaddress
 import logging
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
@@ -94,6 +94,7 @@ def serve(
     max_requests: MaxRequests = 5_000_000,
     max_runs: MaxRuns = 2,
     results_strategy: options.Results = "AtMovingNextStep",
+    without: options.Without = None,
 ) -> None:
     """Serve a simulated cluster to kubectl and client libraries.
 
@@ -105,7 +106,7 @@ def serve(
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     # No other command should wait for the HTTP stack.
     from kubescene.apiserver.traffic.pages import TrafficPages
-    from kubescene.cli.components import scheduler_with, waiters_named
+    from kubescene.cli.components import names_in, scheduler_with, waiters_named
     from kubescene.cluster import ClusterOptions
 
     pages = TrafficPages(
@@ -120,7 +121,11 @@ def serve(
     scheduler = scheduler_with(plugin or (), scheduler_config, feature_gates)
     scheduler = replace(scheduler, annotations=annotate)
     cluster = cluster_with(
-        ClusterOptions(seed=seed, events=True, scheduler=scheduler), controller or (), clock
+        ClusterOptions(
+            seed=seed, events=True, scheduler=scheduler, without=names_in(without or ())
+        ),
+        controller or (),
+        clock,
     )
     server = listening(
         cluster,
@@ -137,7 +142,22 @@ def serve(
     typer.echo(f"Serving on {server.url}")
     typer.echo(f"Connect with: kubescene kubeconfig --server {server.url} > kubescene.yaml")
     typer.echo(kept(data_dir))
+    for line in left_out(cluster):
+        typer.echo(line)
     server.run()
+
+
+def left_out(cluster: "ClusterWorld") -> "Iterator[str]":
+    """Who is not there, and what nobody does until somebody takes the place."""
+    missing = cluster.registrations.left_out
+    if missing:
+        from kubescene.scenario.validation.unsimulated import KINDS, undone
+
+        yield "Until somebody takes their place:"
+        yield from (f"  {each}" for each in undone(missing))
+        for (_, kind), controller in KINDS.items():
+            if controller in missing:
+                yield f"  {controller} was left out: nobody acts on a {kind}"
 
 
 def kept(data_dir: Path | None) -> str:

@@ -36,6 +36,8 @@ class ClusterOptions:
     """What is only faster; `kubescene.shortcuts.PLAIN` plays without any of it, to the same end."""
     gates: frozenset[str] = frozenset()
     """Feature gates of API server and controllers that are on (`kubescene.api.feature_gates`)."""
+    without: frozenset[str] = frozenset()
+    """Built-in controllers that the world does not have, since somebody else takes their place."""
 
     def __post_init__(self) -> None:
         check_gates(self.gates)
@@ -46,8 +48,13 @@ class ClusterOptions:
 
 
 def builtin_controllers(options: ClusterOptions) -> ControllerRegistrations:
-    """The controllers that every world has, in settle order; the scheduler comes last."""
-    return ControllerRegistrations(_builtin(options))
+    """The controllers that a world has, in settle order; the scheduler comes last.
+
+    `ConfigurationError` for one that is left out and does not exist.
+    """
+    controllers = ControllerRegistrations(_builtin(options))
+    controllers.leave_out(sorted(options.without))
+    return controllers
 
 
 def _builtin(options: ClusterOptions) -> Iterator[Registration]:
@@ -56,6 +63,8 @@ def _builtin(options: ClusterOptions) -> Iterator[Registration]:
         workloads=options.workloads,
         events=options.events,
         gates=options.gates,
+        # Whoever takes that place from outside knows of nodes what their Leases say.
+        heartbeats=options.events and "node-lifecycle" in options.without,
     )
     scheduler = partial(kube_scheduler, options=scheduler_options(options))
     yield Registration(SCHEDULER, scheduler, component=Component.SCHEDULER)

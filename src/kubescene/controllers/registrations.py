@@ -1,6 +1,7 @@
 """Which controllers exist, by name. The order of registration is the order of settling."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from difflib import get_close_matches
 from typing import NamedTuple
 
 from kubescene.actors import Actor, Component
@@ -25,8 +26,28 @@ class ControllerRegistrations:
 
     def __init__(self, controllers: Iterable[Registration] = ()) -> None:
         self._by_name: dict[str, Registration] = {}
+        self._left_out: dict[str, Registration] = {}
         for each in controllers:
             self.register(*each)
+
+    @property
+    def left_out(self) -> Collection[str]:
+        """Those that the world could have and does not."""
+        return self._left_out.keys()
+
+    def leave_out(self, names: Iterable[str]) -> None:
+        """Do without controllers; what they define is defined all the same."""
+        for name in names:
+            if name not in self._by_name and name not in self._left_out:
+                meant = get_close_matches(name, self._by_name, 1)
+                hint = f"did you mean {meant[0]}? " if meant else ""
+                known = ", ".join(self._by_name)
+                raise ConfigurationError(
+                    f"no controller is named {name!r}, so it cannot be left out: {hint}"
+                    f"there are {known}"
+                )
+            if name in self._by_name:
+                self._left_out[name] = self._by_name.pop(name)
 
     def register(
         self,
@@ -46,6 +67,7 @@ class ControllerRegistrations:
         """Register a controller, or put it in the place of one of that name."""
         known = self._by_name.get(controller.name)
         if known is None:
+            self._left_out.pop(controller.name, None)
             self.register(*controller)
         else:
             self._by_name[known.name] = Registration(
@@ -62,7 +84,7 @@ class ControllerRegistrations:
         """What all controllers need to be defined, each once."""
         by_name = {
             definition["metadata"]["name"]: definition
-            for controller in self._by_name.values()
+            for controller in (*self._by_name.values(), *self._left_out.values())
             for definition in controller.definitions
         }
         return list(by_name.values())
@@ -84,7 +106,9 @@ class ControllerRegistrations:
         return self._known(name).factory
 
     def copy(self) -> "ControllerRegistrations":
-        return ControllerRegistrations(self._by_name.values())
+        twin = ControllerRegistrations(self._by_name.values())
+        twin._left_out.update(self._left_out)
+        return twin
 
     def _known(self, name: str) -> Registration:
         if name not in self._by_name:

@@ -1,15 +1,16 @@
 """What is said of a scenario before it is played, and of its result in the end."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from kubescene.controllers.registrations import ControllerRegistrations
 from kubescene.scenario.expectations import Ending, Evaluation, Expectation
 from kubescene.scenario.spec import ScenarioSpec
 from kubescene.scenario.validation.faults import Fault, is_of_unknown_kind
 from kubescene.scenario.validation.registered import check_schedulers
 from kubescene.scenario.validation.scenarios import tolerated
-from kubescene.scenario.validation.unsimulated import Players, unsimulated
+from kubescene.scenario.validation.unsimulated import Players, undone, unsimulated
 from kubescene.scheduler import SchedulerOptions
 from kubescene.timeline import TimelineLog
 from kubescene.types import JsonObject
@@ -26,7 +27,7 @@ class Examination:
     the API would refuse in any world are faults, too, instead of failures when their turn comes.
     """
 
-    controllers: tuple[str, ...]
+    controllers: ControllerRegistrations
     scheduler: SchedulerOptions
     strict: bool = False
     thorough: bool = False
@@ -63,12 +64,14 @@ def remarks(
     scenario: JsonObject,
     spec: ScenarioSpec,
     *,
-    controllers: Iterable[str],
+    controllers: ControllerRegistrations,
     scheduler: SchedulerOptions,
 ) -> list[str]:
-    """What a scenario says in vain."""
+    """What a scenario says in vain, and what nobody does who was left out."""
     unknown = [str(fault.error) for fault in tolerated(scenario)]
-    return [*unknown, *map(str, unsimulated(spec, Players.of(spec, controllers, scheduler)))]
+    players = Players.of(spec, controllers, scheduler)
+    missing = undone(name for name in controllers.left_out if not players.has(name))
+    return [*unknown, *missing, *map(str, unsimulated(spec, players))]
 
 
 def check_measures(own: "Sequence[OwnFunction]") -> None:

@@ -150,6 +150,7 @@ def run(
     explained: frozenset[str] | None = None,
     measures: "Sequence[OwnFunction]" = (),
     plain: bool = False,
+    without: Iterable[str] = (),
 ) -> Run:
     """Play a scenario: a file, an object, or a builder.
 
@@ -176,6 +177,7 @@ def run(
         explained=explained,
         measures=tuple(measures),
         shortcuts=PLAIN if plain else ALL,
+        without=frozenset(without),
     )
     return _played(request, instruments, listed)
 

@@ -33,7 +33,8 @@ class RunRequest:
     reads; a scenario file has its own. ``source`` is that file: results never overwrite it. With
     ``strict``, what nobody acts on is a fault instead of a warning; with ``thorough``, objects that
     the API would refuse are faults before anything is played. ``shortcuts`` are what is only
-    faster, and may be left out. ``explained`` are the pods
+    faster, and may be left out. ``without`` are built-in controllers that are not there.
+    ``explained`` are the pods
     whose explanations are kept, all if it is None. ``measures`` are functions of a run that
     expectations may name as ``measures.FUNCTION``.
     """
@@ -53,6 +54,7 @@ class RunRequest:
     explained: frozenset[str] | None = None
     measures: "Sequence[OwnFunction]" = ()
     shortcuts: Shortcuts = ALL
+    without: frozenset[str] = frozenset()
 
 
 def read(scenario: str | Path | AnyObject) -> JsonObject:

@@ -123,7 +123,7 @@ class StagedRun(Generic[W]):
         self._is_kept = False
         own = () if request is None else request.measures
         self.examination = Examination(
-            controllers=tuple(cluster.registrations),
+            controllers=cluster.registrations,
             scheduler=options.scheduler,
             strict=request is not None and request.strict,
             thorough=request is not None and request.thorough,
@@ -181,7 +181,7 @@ def stage(
     if not request.shortcuts.alike_operations:
         listed = OperationList.of(scenario, alike=False)
     options = cluster_options(scenario, request.seed, request.scheduler)
-    options = replace(options, shortcuts=request.shortcuts)
+    options = replace(options, shortcuts=request.shortcuts, without=request.without)
     cluster = ClusterWorld(options, controllers=registrations(options, request))
     account = Account(cluster, sink, explained=request.explained)
     cluster.observe(*account.onlookers, *instruments)

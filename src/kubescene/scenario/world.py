@@ -4,7 +4,7 @@
 server that is not ours can be another. The engine knows only this.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Protocol, SupportsBytes
 
 from kubescene.actors import Actor
@@ -13,6 +13,7 @@ from kubescene.api.scheme import Scheme
 from kubescene.client import Client
 from kubescene.clock import Clock, EventQueue, ScenarioStep
 from kubescene.control import Crank, Slot
+from kubescene.controllers.registrations import ControllerRegistrations
 from kubescene.lane import Lane
 from kubescene.scenario.edits import IgnoredOperation
 from kubescene.scenario.operations import CreateAlike
@@ -41,8 +42,8 @@ class World(Protocol):
     def scheme(self) -> Scheme: ...
 
     @property
-    def registrations(self) -> Iterable[str]:
-        """The names of the controllers that the world has, in settle order."""
+    def registrations(self) -> ControllerRegistrations:
+        """The controllers that the world has, by name in settle order."""
         ...
 
     @property

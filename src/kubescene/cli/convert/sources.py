@@ -132,7 +132,7 @@ def in_vain(conversion: Conversion) -> Iterator[str]:
     yield from remarks(
         conversion.scenario,
         spec,
-        controllers=tuple(builtin_controllers(options)),
+        controllers=builtin_controllers(options),
         scheduler=options.scheduler,
     )
 

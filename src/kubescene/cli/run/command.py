@@ -97,6 +97,7 @@ def run(
     waiter: options.Waiters = None,
     measure: options.OwnMeasures = None,
     plain: Plain = False,
+    without: options.Without = None,
 ) -> None:
     """Play a scenario and show what happened.
 
@@ -131,12 +132,18 @@ def run(
         outside=outside or (),
         measures=measure or (),
         plain=plain,
+        without=without or (),
     )
     raise typer.Exit(run_as_asked(file, arguments, server, delete=delete))
 
 
 def run_as_asked(path: Path, arguments: "RunArguments", server: str | None, *, delete: bool) -> int:
     """Play one file here, at a server, beside programs, or twice; returns the exit code."""
+    if server is not None and arguments.without:
+        raise ConfigurationError(
+            "--without cannot be used with --server: say it to `kubescene serve`, whose "
+            "controllers play there"
+        )
     # Whoever plays it here should not wait for what the others need.
     if server is not None:
         from kubescene.cli.run.at_server import run_file_on_server

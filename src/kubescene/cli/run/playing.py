@@ -14,6 +14,7 @@ from rich.console import Console
 from kubescene.cli.components import (
     controllers_named,
     measures_named,
+    names_in,
     scheduler_with,
     waiters_named,
 )
@@ -67,6 +68,7 @@ class RunArguments:
     outside: Sequence[str] = ()
     measures: Sequence[str] = ()
     plain: bool = False
+    without: Sequence[str] = ()
 
     def scheduler(self) -> SchedulerOptions:
         return scheduler_with(
@@ -161,6 +163,7 @@ def played(
         thorough=True,
         measures=measures_named(arguments.measures),
         plain=arguments.plain,
+        without=names_in(arguments.without),
     )
 
 
@@ -191,6 +194,7 @@ def by_hand(file: ScenarioFile, arguments: RunArguments, out: Path | None) -> in
         thorough=True,
         measures=measures_named(arguments.measures),
         shortcuts=PLAIN if arguments.plain else ALL,
+        without=names_in(arguments.without),
     )
     return play_by_hand(request)
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kubescene.apiserver.server import Server
-from kubescene.cli.components import registered, waiters_named
+from kubescene.cli.components import names_in, registered, waiters_named
 from kubescene.cli.files import ScenarioFile, read_scenario
 from kubescene.cli.run.at_server import run_on_server
 from kubescene.cli.run.junit import told_to
@@ -28,6 +28,7 @@ def run_with_programs(path: Path, arguments: RunArguments) -> int:
     with told_to(arguments.junit, path) as junit:
         file = with_annotations(read_scenario(path), wanted=arguments.annotate)
         declared = declared_in(file, commands)
+        refuse_twice(arguments, commands)
         with (
             Server(world_of(arguments), port=0, controllers=False) as server,
             Supervisor(server.stage, server.engine.post, server.url) as supervisor,
@@ -49,7 +50,9 @@ def run_with_programs(path: Path, arguments: RunArguments) -> int:
 
 def world_of(arguments: RunArguments) -> ClusterWorld:
     """The world of the scenario, with what the command line brings to it."""
-    options = ClusterOptions(events=True, scheduler=arguments.scheduler())
+    options = ClusterOptions(
+        events=True, scheduler=arguments.scheduler(), without=names_in(arguments.without)
+    )
     controllers = registered(options, arguments.controllers)
     return ClusterWorld(
         options, controllers=controllers, clock=WallClock(), server_clock=WallClock()
@@ -76,6 +79,18 @@ def declared_in(file: ScenarioFile, commands: dict[str, str]) -> Sequence[Outsid
                 f"spec.controllers.outside (there are: {', '.join(known) or 'none'})"
             )
     return declared
+
+
+def refuse_twice(arguments: RunArguments, commands: dict[str, str]) -> None:
+    """Refuse to leave out whom a program replaces by its name, so that --without is what it says.
+
+    A program of another name (a kube-controller-manager) replaces those who are left out.
+    """
+    for name in sorted(names_in(arguments.without).intersection(commands)):
+        raise ConfigurationError(
+            f"--without {name}: --outside {name} takes the place of the built-in controller of "
+            "that name already: leave one of the two away"
+        )
 
 
 def refuse_elsewhere(arguments: RunArguments) -> None:

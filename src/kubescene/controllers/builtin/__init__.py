@@ -18,10 +18,10 @@ from kubescene.controllers.builtin.nodes.node_groups import DEFINITIONS as NODE_
 from kubescene.controllers.builtin.nodes.node_lifecycle import node_lifecycle
 from kubescene.controllers.builtin.nodes.node_provider import node_provider
 from kubescene.controllers.builtin.nodes.nodeset import NodeSetReconciler
-from kubescene.controllers.builtin.nodes.outages import DEFINITION as OUTAGES
-from kubescene.controllers.builtin.nodes.outages import outages
 from kubescene.controllers.builtin.nodes.pod_garbage_collector import pod_garbage_collector
 from kubescene.controllers.builtin.nodes.taint_eviction import taint_eviction
+from kubescene.controllers.builtin.outages.definition import DEFINITION as OUTAGES
+from kubescene.controllers.builtin.outages.reconciler import outages
 from kubescene.controllers.builtin.services.endpoint_slices import endpoint_slices
 from kubescene.controllers.builtin.services.endpoints import endpoints
 from kubescene.controllers.builtin.services.mirrored_endpoints import mirrored_endpoints
@@ -39,6 +39,7 @@ from kubescene.controllers.builtin.workloads.replicaset import replicaset, repli
 from kubescene.controllers.builtin.workloads.statefulset import statefulset
 from kubescene.controllers.kubelet import KUBELET, NO_DELAYS, KubeletDelays, kubelet
 from kubescene.controllers.kubelet.behaviour import WorkloadBehaviour
+from kubescene.controllers.kubelet.leases import node_heartbeats
 from kubescene.controllers.registrations import Registration
 
 
@@ -49,11 +50,12 @@ def table(
     events: bool = False,
     gates: Collection[str] = (),
     namespace_delay: int = 0,
+    heartbeats: bool = False,
 ) -> tuple[Registration, ...]:
     """The controllers that every world has, in settle order.
 
     With ``events`` Events expire. ``gates`` are the feature gates that are on. ``namespace_delay``
-    is how long a namespace that goes keeps its content.
+    is how long a namespace that goes keeps its content. With ``heartbeats`` kubelets renew Leases.
     """
     return (
         controller_from(NodeSetReconciler),
@@ -85,6 +87,7 @@ def table(
         Registration("pod-garbage-collector", pod_garbage_collector),
         Registration("garbage-collector", garbage_collector),
         *((Registration("event-expiry", event_expiry),) if events else ()),
+        *((Registration("node-heartbeats", node_heartbeats),) if heartbeats else ()),
         Registration(
             KUBELET,
             partial(kubelet, delays=delays, workloads=workloads),

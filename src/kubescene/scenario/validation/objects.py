@@ -8,7 +8,7 @@ shows when it is played.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 
@@ -18,7 +18,11 @@ from kubescene.actors import ENGINE
 from kubescene.api.kinds import POD
 from kubescene.api.schemas.strict_decoding import known_fields, wrong_values
 from kubescene.api.scheme import SCALE, GroupVersionKind
+from kubescene.client import ObjectRef
 from kubescene.cluster import ClusterWorld
+from kubescene.controllers.authoring import DEFINITION
+from kubescene.controllers.builtin.outages.definition import OUTAGE
+from kubescene.controllers.builtin.outages.spec import spec_faults
 from kubescene.controllers.registrations import ControllerRegistrations
 from kubescene.errors import (
     ApiError,
@@ -155,6 +159,7 @@ class ObjectCheck:
         is_dry = obj["kind"] not in MADE
         try:
             self._client.create(obj, options=structs.replace(options, dry_run=is_dry))
+            yield from _sense_faults(obj)
         except (BadRequestError, InvalidError) as error:
             yield from (fault.under("object") for fault in self._told(error, obj))
         except NotFoundError as error:
@@ -176,7 +181,15 @@ class ObjectCheck:
         for path, value, complaint in wrong:
             yield Fault(path, f"{spelled(path)} is {shown(value)}: {complaint}")
         if not wrong:
-            yield from told(error, gvk)
+            yield from told(error, gvk, self._schema(gvk))
+
+    def _schema(self, gvk: GroupVersionKind) -> JsonObject | None:
+        """What the definition of a custom kind says of its objects."""
+        plural = self._cluster.scheme.of_kind(gvk.api_version, gvk.kind).plural
+        definition = self._client.find(ObjectRef(DEFINITION, f"{plural}.{gvk.group}"))
+        versions = [] if definition is None else definition["spec"]["versions"]
+        schemas = (each["schema"] for each in versions if each["name"] == gvk.version)
+        return next((each["openAPIV3Schema"] for each in schemas), None)
 
     def _part_faults(self, part: str, obj: JsonObject) -> Iterator[Fault]:
         """A part of an object can be written if its kind has such a part, and it is there."""
@@ -224,10 +237,13 @@ class ObjectCheck:
         return True
 
 
-def told(error: ApiError, gvk: GroupVersionKind | None = None) -> Iterator[Fault]:
+def told(
+    error: ApiError, gvk: GroupVersionKind | None = None, schema: JsonObject | None = None
+) -> Iterator[Fault]:
     """The faults that an answer of the API tells of, each with its place in the object.
 
-    With the kind of the object, a field that it does not have comes with one that is meant.
+    With the kind of the object, or its schema if it is a custom one, a field that it does not have
+    comes with one that is meant.
     """
     if error.causes:
         for cause in error.causes:
@@ -236,12 +252,27 @@ def told(error: ApiError, gvk: GroupVersionKind | None = None) -> Iterator[Fault
     unknown = UNKNOWN_FIELD.findall(error.message)
     for field in unknown:
         path = steps_of(field)
-        known = [] if gvk is None else known_fields(gvk, path)
+        known = [] if gvk is None else known_fields(gvk, path) or fields_of(schema, path)
         meant = get_close_matches(str(path[-1]), known, 1)
         hint = f": did you mean {meant[0]}?" if meant else ""
         yield Fault(path, f'unknown field "{field}"{hint}', of_name=True)
     if not unknown:
         yield Fault((), error.message)
+
+
+def fields_of(schema: JsonObject | None, path: Sequence[Step]) -> list[str]:
+    """The fields that a schema has beside the last step of a path."""
+    for step in path[:-1]:
+        below = (schema or {}).get("properties") or {}
+        schema = (schema or {}).get("items") if isinstance(step, int) else below.get(step)
+    return list((schema or {}).get("properties") or ())
+
+
+def _sense_faults(obj: JsonObject) -> Iterator[Fault]:
+    """What the API accepts, and the controller of the kind would refuse."""
+    if (obj["apiVersion"], obj["kind"]) == (OUTAGE.api_version, OUTAGE.kind):
+        for fault in spec_faults(obj["spec"]):
+            yield Fault(("object", "spec", fault.field), f"spec.{fault}")
 
 
 def steps_of(field: str) -> tuple[Step, ...]:

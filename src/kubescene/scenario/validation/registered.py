@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
+from kubescene.controllers.registrations import ControllerRegistrations
 from kubescene.errors import ScenarioError
 from kubescene.scenario.outside import OutsideKind
 from kubescene.scenario.spec import ScenarioSpec
@@ -17,6 +18,7 @@ def check_controllers(spec: ScenarioSpec, registered: Iterable[str]) -> None:
 
 def missing_controllers(spec: ScenarioSpec, registered: Iterable[str]) -> Iterator[ScenarioError]:
     """All that is wrong with the names of who plays."""
+    left_out = registered.left_out if isinstance(registered, ControllerRegistrations) else ()
     known = spec.known_controllers(registered)
     listed = f"registered are: {', '.join(known)}"
     simulated, before = "simulationControllers.enabled", "presimulationControllers"
@@ -29,8 +31,14 @@ def missing_controllers(spec: ScenarioSpec, registered: Iterable[str]) -> Iterat
         yield _misnamed(simulated, f"at least one controller is needed; {listed}")
     for field, names in named.items():
         for name in names:
-            if name not in known:
-                yield _misnamed(field, f"no controller is named {name!r}; {listed}")
+            if name in known or (name in left_out and field.endswith("disabled")):
+                continue
+            if name in left_out:
+                what = f"{name} was left out of this world: let a program of that name in "
+                where = "controllers.outside take its place, or name another one"
+                yield _misnamed(field, f"{what}{where}; {listed}")
+                continue
+            yield _misnamed(field, f"no controller is named {name!r}; {listed}")
 
 
 def _misnamed(field: str, message: str) -> ScenarioError:

@@ -92,6 +92,26 @@ TAINTS: Mapping[str, tuple[str, str]] = {
 }
 """Effects of taints, the controller that acts on them, and what is missing without it."""
 
+DUTIES: Mapping[str, str] = {
+    "endpoints": "Services have no Endpoints",
+    "endpointslice": "Services have no EndpointSlices",
+    "endpointslicemirroring": "Endpoints that users write have no EndpointSlices",
+    "ephemeral-volume": "ephemeral volumes of pods have no claims",
+    "event-expiry": "Events stay",
+    "garbage-collector": "what belongs to an object that is gone stays",
+    "kube-scheduler": "pods that say nothing of a node wait",
+    "kubelet": "pods that have a node do not start, and nodes do not become ready",
+    "namespace": "namespaces that are deleted stay, with all that is in them",
+    "node-heartbeats": "a node lifecycle controller outside takes all nodes for silent",
+    "node-lifecycle": "conditions of nodes do not become taints, and silent nodes are not noticed",
+    "persistentvolume-binder": "claims for volumes are not bound",
+    "pod-garbage-collector": "pods of nodes that are gone stay",
+    "storage-protection": "claims and volumes go while they are used",
+    "taint-eviction": "pods stay on nodes with taints that they do not tolerate",
+    "ttl-after-finished": "Jobs that have finished stay",
+}
+"""What nobody does without a controller that acts on more than objects of one kind (`KINDS`)."""
+
 BUILT_IN = frozenset(
     {
         "",
@@ -236,6 +256,11 @@ def _parts(patch: Any) -> Collection[str]:
         return patch
     paths = [str(each.get("path")) for each in patch if isinstance(each, dict)]
     return {part for path in paths for part in path.split("/")[1:2]}
+
+
+def undone(missing: Iterable[str]) -> list[str]:
+    """What nobody does in a world without these controllers; of kinds it is said where used."""
+    return [f"{name} was left out: {DUTIES[name]}" for name in missing if name in DUTIES]
 
 
 def without_effect(group: str, kind: str, controllers: Iterable[str]) -> str:

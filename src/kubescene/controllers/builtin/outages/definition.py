@@ -1,0 +1,66 @@
+"""The kind Outage, as a CustomResourceDefinition."""
+
+from kubescene.controllers.definitions import TEXT, definition, own_kind
+from kubescene.types import JsonObject
+
+OUTAGE = own_kind("Outage")
+SILENT, GONE, RECLAIM = "NodesSilent", "NodesGone", "SpotReclaim"
+SIMULATED = (SILENT, GONE, RECLAIM)
+NOT_YET = ("ImagePull", "CpuStolen", "NoCapacity", "BootsSlow", "BootsFail", "MetricsGap")
+
+_WHOLE: JsonObject = {"type": "integer"}
+_SELECTOR: JsonObject = {
+    "type": "object",
+    "properties": {
+        "matchLabels": {"type": "object", "additionalProperties": TEXT},
+        "matchExpressions": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["key", "operator"],
+                "properties": {
+                    "key": TEXT,
+                    "operator": {**TEXT, "enum": ["In", "NotIn", "Exists", "DoesNotExist"]},
+                    "values": {"type": "array", "items": TEXT},
+                },
+            },
+        },
+    },
+}
+_SPEC: JsonObject = {
+    "type": "object",
+    "description": "What goes wrong, where, when and for how long.",
+    "required": ["what"],
+    "properties": {
+        "what": {"type": "string", "enum": [*SIMULATED, *NOT_YET]},
+        "nodes": {**_SELECTOR, "description": "A label selector; empty: all nodes."},
+        "pods": {**_SELECTOR, "description": "Not simulated yet."},
+        "groups": {**_SELECTOR, "description": "Not simulated yet."},
+        "share": {"type": "number", "description": "The share of them, above 0 and at most 1."},
+        "count": {"type": "integer", "minimum": 1, "description": "How many of them."},
+        "after": {**TEXT, "description": "How long after its creation it begins."},
+        "for": {**TEXT, "description": "How long it lasts; absent: for good."},
+        "notice": {**TEXT, "description": "SpotReclaim: from the notice to the end."},
+    },
+}
+_STATUS: JsonObject = {
+    "type": "object",
+    "properties": {
+        **dict.fromkeys(("phase", "what", "began", "ends", "message"), TEXT),
+        "observedGeneration": {**_WHOLE, "description": "Which of its changes were seen."},
+        "affected": {"type": "array", "items": TEXT},
+    },
+}
+DEFINITION = definition(
+    OUTAGE,
+    _SPEC,
+    _STATUS,
+    short=("out",),
+    columns=(
+        ("What", "string", ".spec.what"),
+        ("Phase", "string", ".status.phase"),
+        ("Began", "string", ".status.began"),
+        ("Ends", "string", ".status.ends"),
+        ("Message", "string", ".status.message"),
+    ),
+)

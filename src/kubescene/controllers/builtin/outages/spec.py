@@ -1,0 +1,103 @@
+"""What an Outage asks for, and what is wrong with that.
+
+The schema of the kind knows types and names; what it cannot say is said here, before a run
+(``kubescene validate``) and in the status of an Outage that was created all the same.
+"""
+
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from kubescene.api.selectors.label_selectors import from_label_selector
+from kubescene.api.selectors.requirements import SelectorError
+from kubescene.controllers.builtin.outages.definition import NOT_YET, RECLAIM, SILENT, SIMULATED
+from kubescene.durations import parse_duration
+from kubescene.types import JsonObject
+
+NOTICE = "2m"
+LENGTHS = ("after", "for", "notice")
+ELSEWHERE = {
+    "NoCapacity": "a NodeGroup says it itself, in spec.quota and spec.faults",
+    "BootsSlow": "a NodeGroup says it itself, in spec.boot",
+    "BootsFail": "a NodeGroup says it itself, in spec.faults",
+    "MetricsGap": "nobody scrapes metrics here",
+}
+"""Why some of them are not simulated."""
+
+
+class SpecFault(NamedTuple):
+    """A field of the spec, and what is wrong with it."""
+
+    field: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.field}: {self.message}"
+
+
+def spec_faults(spec: JsonObject) -> Iterator[SpecFault]:
+    """All that is wrong with a spec whose types are right."""
+    spec = {name: value for name, value in spec.items() if value is not None}
+    what = spec["what"]
+    if what in NOT_YET:
+        why = ELSEWHERE.get(what)
+        reason = f" ({why})" if why else ""
+        simulated = ", ".join(SIMULATED)
+        yield SpecFault("what", f"{what} is not simulated yet{reason}; there are: {simulated}")
+        return
+    for name in ("pods", "groups"):
+        if name in spec:
+            yield SpecFault(name, f"not simulated yet; {what} needs nodes")
+    if "nodes" not in spec:
+        yield SpecFault("nodes", f"{what} needs a selector; write {{}} for all nodes")
+    else:
+        yield from _selector_faults("nodes", spec["nodes"])
+    yield from _amount_faults(spec)
+    if "for" in spec and what != SILENT:
+        yield SpecFault("for", f"nodes do not come back from {what}; leave it away")
+    if "notice" in spec and what != RECLAIM:
+        yield SpecFault("notice", f"only {RECLAIM} has one")
+    for name in LENGTHS:
+        if name in spec and (unreadable := _unreadable(spec[name])):
+            yield SpecFault(name, unreadable)
+
+
+def _amount_faults(spec: JsonObject) -> Iterator[SpecFault]:
+    if "share" in spec and "count" in spec:
+        yield SpecFault("share", "only one of share and count can be given")
+    if not 0 < spec.get("share", 1) <= 1:
+        yield SpecFault("share", f"must be above 0 and at most 1, not {spec['share']}")
+
+
+def _selector_faults(name: str, selector: Any) -> Iterator[SpecFault]:
+    try:
+        from_label_selector(selector)
+    except (SelectorError, TypeError, AttributeError, KeyError) as error:
+        yield SpecFault(name, str(error))
+
+
+def _unreadable(text: str) -> str:
+    try:
+        parse_duration(text)
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+def length(spec: JsonObject, name: str, default: str) -> int:
+    """A duration of a spec that has no faults, in nanoseconds."""
+    return parse_duration(spec.get(name, default))
+
+
+def lasts(spec: JsonObject) -> int | None:
+    """From its beginning to its end; None: for good."""
+    if spec["what"] == RECLAIM:
+        return length(spec, "notice", NOTICE)
+    return length(spec, "for", "0") if "for" in spec else None
+
+
+def amount(spec: JsonObject, there: int) -> int:
+    """How many of those that the selector chooses are affected."""
+    if "share" in spec:
+        return -int(-Fraction(str(spec["share"])) * there // 1)
+    return min(int(spec.get("count", there)), there)
