@@ -1,4 +1,4 @@
-"""What is left during a search: capacity of a device that is shared, counters that devices share."""
+"""What is left during a search: of a device that is shared, of counters that devices share."""
 
 from collections.abc import Mapping
 
