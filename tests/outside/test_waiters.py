@@ -12,7 +12,7 @@ from kubescene.client import Reader
 from kubescene.cluster import Cluster
 from kubescene.errors import ConfigurationError, ControllerError, ScenarioError
 from kubescene.outside.waiters import ControllerWaiter, import_waiter, installed_waiters, waiter_of
-from kubescene.outside.waiters.scheduling import SchedulerWaiter
+from kubescene.outside.waiters.choice import SchedulerWaiter
 from kubescene.scenario.outside import OutsideController, WaiterCondition, WaiterSpec
 from kubescene.testing import make_deployment, make_node, make_pod
 from kubescene.types import JsonObject

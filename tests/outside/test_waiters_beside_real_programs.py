@@ -11,7 +11,7 @@ import orjson
 import pytest
 
 from kubescene.actors import ENGINE
-from kubescene.outside.waiters.scheduling import SchedulerWaiter
+from kubescene.outside.waiters.choice import SchedulerWaiter
 from kubescene.outside.waiters.workloads import WorkloadsWaiter
 from kubescene.testing import make_deployment, make_node, make_pod, make_priority_class
 from kubescene.types import JsonObject

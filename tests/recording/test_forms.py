@@ -9,7 +9,7 @@ from kubescene.actors import Actor, Component
 from kubescene.clock import SECOND
 from kubescene.cluster import Cluster, ClusterOptions
 from kubescene.recording import NORMAL, WARNING, EventRecorder, EventStamps, Notice
-from kubescene.recording.forms import EventForms
+from kubescene.recording.recorder import EventForms
 from kubescene.testing import make_pod
 from kubescene.types import JsonObject
 

@@ -11,8 +11,7 @@ from kubescene.client.http.records import DecodedObjects
 from kubescene.clock import SECOND, VirtualClock, format_time
 from kubescene.errors import ScenarioError
 from kubescene.registry.custom_resources import DEFINITIONS
-from kubescene.remote.intruders import Intruders
-from kubescene.remote.mirror import ScenarioTimes, node_last
+from kubescene.remote.mirror import Intruders, ScenarioTimes, node_last
 from kubescene.remote.wiping import check_disposable, order_of_wipe, survives
 from kubescene.store import Store
 from kubescene.types import JsonObject

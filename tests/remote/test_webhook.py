@@ -22,9 +22,8 @@ from kubescene.remote.webhook.certificates import (
     make_certificate,
     read_certificate,
 )
-from kubescene.remote.webhook.registration import webhook_configuration
 from kubescene.remote.webhook.reviews import PROBE, AdmissionReviewer, answer
-from kubescene.remote.webhook.server import MAX_BODY, Webhook
+from kubescene.remote.webhook.server import MAX_BODY, Webhook, webhook_configuration
 from kubescene.types import JsonObject
 
 PODS = GroupResource("", "pods")

@@ -11,13 +11,12 @@ import kubescene
 from kubescene.markup import visible
 from kubescene.reports.amounts import natural, told_amount, told_duration
 from kubescene.reports.html import report_html
-from kubescene.reports.html.collection import contents_of
+from kubescene.reports.html.collection import contents_of, told_operation
 from kubescene.reports.html.contents import ABSENT, Contents
 from kubescene.reports.html.decisions import digested, picked
 from kubescene.reports.html.heat import columns_of, level
 from kubescene.reports.html.page import SHELL
 from kubescene.reports.html.shell import style_sheet
-from kubescene.reports.html.steps import told_operation
 from kubescene.reports.html.waits import parted
 from kubescene.results.explaining import ExplainedAttempt, NodeVerdict
 from kubescene.results.ledger import Ledger

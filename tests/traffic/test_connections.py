@@ -5,11 +5,15 @@ import pytest
 from kubescene.clock import SECOND, Stream
 from kubescene.traffic.arrivals.arrivals import SpacedArrivals, Spacing
 from kubescene.traffic.arrivals.patterns import constant
-from kubescene.traffic.flow.connections import LeastConnections
+from kubescene.traffic.flow.connections import (
+    AnyOrderSlot,
+    InOrderSlot,
+    LeastConnections,
+    RouterSlot,
+)
 from kubescene.traffic.flow.flow import Flow
 from kubescene.traffic.flow.kernels import NEVER, LeastLeftFirst, Service
 from kubescene.traffic.flow.routing import RequestBatch
-from kubescene.traffic.flow.slots import AnyOrderSlot, InOrderSlot, RouterSlot
 
 END = 20 * SECOND
 

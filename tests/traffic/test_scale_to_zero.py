@@ -4,6 +4,7 @@ from itertools import count
 
 import numpy as np
 import pytest
+from kubescene.traffic.flow.connections import AnyOrderSlot, InOrderSlot, RouterSlot
 
 from kubescene.autoscalers.dispatcher import Dispatcher
 from kubescene.clock import MILLISECOND, SECOND, Stream
@@ -14,7 +15,6 @@ from kubescene.traffic.flow.connections import LeastConnections
 from kubescene.traffic.flow.flow import Flow, Station, processor_of
 from kubescene.traffic.flow.kernels import NEVER, Service
 from kubescene.traffic.flow.routing import RandomRouting, RoundRobin, Router
-from kubescene.traffic.flow.slots import AnyOrderSlot, InOrderSlot, RouterSlot
 from kubescene.traffic.runs import objects_of, world_of
 from kubescene.traffic.spec.loading import spec_of
 from traffic.reference_loop import ReferenceProcessor

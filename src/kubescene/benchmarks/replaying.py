@@ -7,11 +7,15 @@ from typing import Any
 from kubescene.api.copies import own_copy
 from kubescene.api.selectors import LabelSelector, from_label_selector
 from kubescene.benchmarks.backgrounds import Churn, Deletions
-from kubescene.benchmarks.devices import allocate_claims, create_driver
 from kubescene.benchmarks.measurements import WorkloadResult, begin, peak_mb
-from kubescene.benchmarks.nodes import create_nodes
+from kubescene.benchmarks.objects import (
+    PodMaker,
+    allocate_claims,
+    create_driver,
+    create_nodes,
+    create_pods,
+)
 from kubescene.benchmarks.operations import OpCode, WorkloadOperation
-from kubescene.benchmarks.pods import PodMaker, create_pods
 from kubescene.benchmarks.stage import ReplayStage
 from kubescene.benchmarks.templates import ObjectTemplate
 from kubescene.benchmarks.workloads import Workload

@@ -8,8 +8,7 @@ from kubescene.cel.checking import Checker
 from kubescene.cel.costs import CostMeter
 from kubescene.cel.errors import CompileError
 from kubescene.cel.estimates import Estimator
-from kubescene.cel.extensions import EXTENSIONS
-from kubescene.cel.formats import FORMATS
+from kubescene.cel.extensions import EXTENSIONS, FORMATS
 from kubescene.cel.functions import Function, together
 from kubescene.cel.kubernetes import KUBERNETES
 from kubescene.cel.nodes import Element, IndexAccess, Literal, Name, Scope, SyntaxNode

@@ -4,12 +4,24 @@ Everything that needs an instant receives a `Clock`; everything that needs chanc
 identity receives a named stream of `Streams` or an `Identities`. Imports nothing of ours.
 """
 
-from kubescene.clock.clocks import Clock, LentClock, ScaledClock, VirtualClock, WallClock
+from kubescene.clock.clocks import (
+    Clock,
+    LentClock,
+    ScaledClock,
+    Span,
+    Stopwatch,
+    VirtualClock,
+    WallClock,
+)
 from kubescene.clock.event_queue import EventQueue, EventSource, Scheduled
 from kubescene.clock.randomness import Identities, Stream, Streams
-from kubescene.clock.steps import ScenarioStep
-from kubescene.clock.stopwatches import Span, Stopwatch
-from kubescene.clock.timestamps import LAST_INSTANT, format_micro_time, format_time, parse_time
+from kubescene.clock.timestamps import (
+    LAST_INSTANT,
+    ScenarioStep,
+    format_micro_time,
+    format_time,
+    parse_time,
+)
 from kubescene.durations import (
     MICROSECOND,
     MILLISECOND,

@@ -8,13 +8,34 @@ a `LentClock`: one of the three, and virtual while a scenario has the world.
 
 Instants are integer nanoseconds since the Unix epoch, so that arithmetic is exact. Clocks can be
 copied: the copy of a virtual clock stands where the original stood, the others go on alike.
+
+A `Stopwatch` says how long something takes on this machine, for benchmarks: no result may depend on
+it.
 """
 
 import time
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from kubescene.clock.timestamps import parse_time
 from kubescene.durations import SECOND
+
+
+class Span(NamedTuple):
+    """How long something took."""
+
+    wall_s: float
+    cpu_s: float
+
+
+class Stopwatch:
+    """Runs from its making; CPU time is that of this process, all threads."""
+
+    def __init__(self) -> None:
+        self._wall, self._cpu = time.perf_counter(), time.process_time()
+
+    def read(self) -> Span:
+        return Span(time.perf_counter() - self._wall, time.process_time() - self._cpu)
+
 
 DEFAULT_START = parse_time("2026-01-01T00:00:00Z")
 """Where virtual time begins unless a scenario says otherwise."""

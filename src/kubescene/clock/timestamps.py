@@ -2,13 +2,36 @@
 
 Whatever cannot be read or written is a `ValueError` that says so in plain words: other notations,
 days that no month has, times outside the years 1 to 9999.
+
+A `ScenarioStep` is the scenario's own time: major steps made of minor steps (KEP-140).
 """
 
 import re
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
+from typing import NamedTuple
 
 from kubescene.durations import MICROSECOND, SECOND
+
+
+class ScenarioStep(NamedTuple):
+    """Ordered like hours and minutes.
+
+    Major: the user's operations. Minor: a controller's writes.
+    """
+
+    major: int
+    minor: int
+
+    def next_minor(self) -> "ScenarioStep":
+        return ScenarioStep(self.major, self.minor + 1)
+
+    def to_dict(self) -> dict[str, int]:
+        return {"major": self.major, "minor": self.minor}
+
+    def __str__(self) -> str:
+        return f"{self.major}.{self.minor}"
+
 
 _TIME = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d{1,9}))?([Zz]|[+-]\d\d:\d\d)",

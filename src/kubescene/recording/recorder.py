@@ -3,22 +3,184 @@
 An Event is called by the object's name and an instant, as ``web.18a2f0c81b3e5d00``. On a real
 cluster nanoseconds make such names unique. Here many things happen at one instant, so the stamp
 moves on by one nanosecond for each: the same world gives the same names.
+
+Events of events.k8s.io come in the series of client-go's newer recorder: the first of its kind is
+written, the second turns it into a series, those that follow are only counted. A series is written
+once more when nothing was added for six minutes, and every half hour while it goes on. Notices are
+of a kind when all but their messages agree.
+
+Events of one form are what a component says again and again about one object after the other. They
+differ in their name, in what they are about, in their message and in the instant. The registry
+checks the first of a form and makes the others like it; see `api.records.templates`.
 """
 
 import logging
-from typing import Protocol
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol, TypeAlias
+
+import msgspec
 
 from kubescene.api.kinds import EVENT
 from kubescene.api.options import NO_OPTIONS, WriteOptions
+from kubescene.api.records.templates import Blueprint
 from kubescene.api.scheme import GroupVersionKind
+from kubescene.bounded import BoundedDict
 from kubescene.client import ObjectRef, Writer
-from kubescene.clock import Clock, EventQueue, format_micro_time, format_time
+from kubescene.clock import MINUTE, Clock, EventQueue, format_micro_time, format_time
 from kubescene.errors import AlreadyExistsError, ApiError, NotFoundError
 from kubescene.recording.correlation import CorrelatedEvent, Correlator
-from kubescene.recording.forms import EventForms
 from kubescene.recording.notices import Notice
-from kubescene.recording.series import FINISH_AFTER, EventSeries, SeriesBook
-from kubescene.types import JsonObject
+from kubescene.types import JsonObject, ReadOnlyObject
+
+FORMS_KEPT = 256
+_LONGEST_MESSAGE = 250
+"""In characters, of which none takes more than four bytes; 1,024 bytes are allowed."""
+_LONGEST_HOST = 120
+
+_STORED_AS = {
+    "eventTime": "eventTime",
+    "firstTimestamp": "firstTimestamp",
+    "involvedObject": "involvedObject",
+    "lastTimestamp": "lastTimestamp",
+    "message": "message",
+    "note": "message",
+    "regarding": "involvedObject",
+    "reportingInstance": "reportingInstance",
+    "source": "source",
+}
+"""What is each Event's own, and what it is called in the form that is stored."""
+
+
+class EventForm(Blueprint):
+    """An Event that others are like. They have a short message and are the first of their kind."""
+
+    __slots__ = ()
+
+    def covers(self, obj: ReadOnlyObject) -> bool:
+        body = self.body
+        if obj.keys() != body.keys():
+            return False
+        for name, value in obj.items():
+            if name in _FREE:
+                continue
+            rule, known = _RULES.get(name), body[name]
+            if not (value == known if rule is None else rule(value, known)):
+                return False
+        return True
+
+    def poured(self, stored: JsonObject, obj: ReadOnlyObject) -> JsonObject:
+        own = {_STORED_AS[name]: value for name, value in obj.items() if name in _STORED_AS}
+        return {**stored, **own}
+
+
+class EventForms:
+    """The forms of one recorder, by what Events of one form have in common."""
+
+    __slots__ = ("_forms",)
+
+    def __init__(self) -> None:
+        self._forms: BoundedDict[tuple[object, ...], EventForm] = BoundedDict(FORMS_KEPT)
+
+    def of(self, event: JsonObject) -> EventForm | None:
+        """The form that an Event has, or is the first to have; None if it is like no other."""
+        if event.get("count", 1) > 1 or "series" in event or "related" in event:
+            return None
+        about = event.get("involvedObject") or event["regarding"]
+        namespace = event["metadata"]["namespace"]
+        key = (event["apiVersion"], namespace, event["reason"], event["type"], *about)
+        form = self._forms.get(key)
+        if form is None:
+            form = self._forms[key] = EventForm(event)
+        return form
+
+
+def _is_short(one: Any, other: Any) -> bool:
+    return len(str(one)) <= _LONGEST_MESSAGE
+
+
+def _is_host(one: Any, other: Any) -> bool:
+    return len(str(one)) <= _LONGEST_HOST and bool(one) is bool(other)
+
+
+def _is_there(one: Any, other: Any) -> bool:
+    """Whether two objects have the same members, and are in the same namespace."""
+    return bool(one.keys() == other.keys() and one.get("namespace") == other.get("namespace"))
+
+
+def _is_of(one: Any, other: Any) -> bool:
+    """The same of the component that speaks."""
+    return bool(one.keys() == other.keys() and one.get("component") == other.get("component"))
+
+
+_RULES: Mapping[str, Callable[[Any, Any], bool]] = {
+    "message": _is_short,
+    "note": _is_short,
+    "reportingInstance": _is_host,
+    "metadata": _is_there,
+    "involvedObject": _is_there,
+    "regarding": _is_there,
+    "source": _is_of,
+}
+"""When two Events are alike in what may differ; in all else they have to be the same."""
+_FREE = frozenset(_STORED_AS.keys() - _RULES.keys())
+
+
+FINISH_AFTER = 6 * MINUTE
+REFRESH_EVERY = 5
+"""In ticks of `FINISH_AFTER`: half an hour."""
+
+Key: TypeAlias = tuple[object, ...]
+
+
+class EventSeries(msgspec.Struct):
+    """An Event and how often it has been observed. ``count`` 1 means that it is no series."""
+
+    notice: Notice
+    name: str
+    first: int
+    last: int
+    count: int = 1
+
+
+class SeriesBook:
+    """The Events of one component that may still be added to."""
+
+    def __init__(self) -> None:
+        self._open: dict[Key, EventSeries] = {}
+        self._ticks = 0
+
+    def observe(self, notice: Notice, name: str, now: int) -> EventSeries | None:
+        """What to write now; ``name`` is for a new Event. None: it has been counted."""
+        key = kind_of(notice)
+        known = self._open.get(key)
+        if known is None:
+            known = self._open[key] = EventSeries(notice, name, now, now)
+            return known
+        known.count += 1
+        known.last = now
+        return known if known.count == 2 else None
+
+    def tick(self, now: int) -> list[EventSeries]:
+        """Close what has ended; returns the series to write once more."""
+        self._ticks += 1
+        due = []
+        for key, series in list(self._open.items()):
+            ended = series.last < now - FINISH_AFTER
+            if ended:
+                del self._open[key]
+            if series.count > 1 and (ended or self._ticks % REFRESH_EVERY == 0):
+                due.append(series)
+        return due
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+
+def kind_of(notice: Notice) -> Key:
+    parts = (notice.type, notice.action, notice.reason, notice.reporter, notice.host)
+    related = notice.related or {}
+    return (*parts, *sorted(notice.about.items()), "", *sorted(related.items()))
+
 
 MAX_NAME_LENGTH = 253
 NEW_EVENT = GroupVersionKind("events.k8s.io", "v1", "Event")

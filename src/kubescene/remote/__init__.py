@@ -3,6 +3,6 @@
 `mirror` keeps a copy of everything that the server holds; `registry` sends every write there and
 waits until the copy shows it, so that controllers, crank and engine work as in an embedded world.
 `cluster` puts both together, `wiping` says what a new scenario takes away, `scenarios` is the
-Scenario object there, `webhook` keeps others from writing and `intruders` finds out that they have,
-`player` is the loop of ``kubescene controller``.
+Scenario object there, `webhook` keeps others from writing, `player` is the loop of ``kubescene
+controller``.
 """

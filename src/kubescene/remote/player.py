@@ -9,9 +9,8 @@ from kubescene.live.scenarios import LiveScenarios
 from kubescene.remote.cluster import RemoteCluster
 from kubescene.remote.scenarios import MOST_BYTES, RemoteScenario
 from kubescene.remote.webhook.certificates import Certificate
-from kubescene.remote.webhook.registration import WebhookRegistration
 from kubescene.remote.webhook.reviews import AdmissionReviewer
-from kubescene.remote.webhook.server import Webhook
+from kubescene.remote.webhook.server import Webhook, WebhookRegistration
 from kubescene.runs.sinks import DirectorySink
 from kubescene.runs.staging import StoredScenario
 from kubescene.scenario.phases import ResultsStrategy

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from kubescene.api.records import Record, cut_revision, same_metadata, versioned
 from kubescene.api.records.drafts import Rebuilt
-from kubescene.api.records.part_decoding import PartDecoder
 from kubescene.api.records.parts import (
     Payload,
     PodSections,
@@ -21,6 +20,7 @@ from kubescene.api.records.templates import NOMINATION
 from kubescene.api.scheme import GroupResource
 from kubescene.api.text.encoding import encode
 from kubescene.store import Store
+from kubescene.store.reading import PartDecoder
 from kubescene.types import JsonObject, JsonValue
 
 PODS = GroupResource("", "pods")

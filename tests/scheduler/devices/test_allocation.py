@@ -19,7 +19,7 @@ from kubescene.scheduler.devices.allocator import (
     allocate,
 )
 from kubescene.scheduler.devices.classes import DeviceClass
-from kubescene.scheduler.devices.inventory import Inventory
+from kubescene.scheduler.devices.cluster import Inventory
 from kubescene.scheduler.devices.pools import Pool
 from kubescene.scheduler.devices.requests import ClaimSpec
 from kubescene.scheduler.devices.reserving import allocation_result

@@ -28,7 +28,7 @@ from kubescene.scheduler import (
 )
 from kubescene.scheduler.configuration.added_plugins import with_plugin
 from kubescene.scheduler.telling.annotation_texts import CUT, HISTORY, PREFIX, annotations, size_of
-from kubescene.scheduler.telling.annotations import extended
+from kubescene.scheduler.telling.statuses import extended
 from kubescene.testing import make_node, make_pod
 
 

@@ -1,5 +1,5 @@
 """The admission webhook that does for a real API server what the gate does for ours.
 
-`certificates` makes or reads what TLS needs, `reviews` says what may pass, `server` answers the
-API server, `registration` tells it whom to ask, and takes that back.
+`certificates` makes or reads what TLS needs, `reviews` says what may pass, `server` tells the API
+server whom to ask, and answers it.
 """

@@ -2,8 +2,8 @@
 
 `read_configuration` does it for an object, `load_configuration` for a file. `schema` has the
 fields, `decoding` is strict about them, `defaulting` fills in what is open, `checks` finds what is
-wrong, `plugin_sets` and `expansion` work out which plugin runs where, and `profiles` puts the
-result together.
+wrong, `plugin_sets` and `expansion` work out which plugin runs where, and `reading` puts the result
+together.
 
 Loaded with the first name that somebody asks for: whoever may have no configuration to read imports
 the package and asks when there is one.
@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 from kubescene.late_names import late_names
 
 if TYPE_CHECKING:
-    from kubescene.scheduler.configuration.describing import describe
     from kubescene.scheduler.configuration.reading import (
         check_configuration,
+        describe,
         load_configuration,
         parse_configuration,
         read_configuration,
@@ -32,7 +32,7 @@ __all__ = [
 
 _HOMES = {
     "check_configuration": "reading",
-    "describe": "describing",
+    "describe": "reading",
     "load_configuration": "reading",
     "parse_configuration": "reading",
     "read_configuration": "reading",

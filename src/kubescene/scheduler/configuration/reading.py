@@ -2,7 +2,8 @@
 
 The order of these is kube-scheduler's, and so are the words of what is refused: the text of a
 `SchedulerConfigurationError` is what its log would say. Plugins are known by their classes; none is
-made here.
+made here. From a complete configuration come the profiles that a scheduler is made with (K-7, K-8,
+K-14), and from these the configuration that is in force, for those who ask.
 """
 
 from base64 import b64decode
@@ -16,13 +17,22 @@ from kubescene.clock import SECOND
 from kubescene.durations import parse_signed_duration
 from kubescene.errors import SchedulerConfigurationError
 from kubescene.scheduler.configuration.added_plugins import installed_plugin
+from kubescene.scheduler.configuration.argument_checks import check_fit
+from kubescene.scheduler.configuration.argument_schema import ARGUMENTS
 from kubescene.scheduler.configuration.arguments import decode_arguments
 from kubescene.scheduler.configuration.checks import check
 from kubescene.scheduler.configuration.decoding import Decoder
 from kubescene.scheduler.configuration.defaulting import with_defaults
-from kubescene.scheduler.configuration.plugin_sets import names_of
-from kubescene.scheduler.configuration.profiles import make_profiles
-from kubescene.scheduler.configuration.schema import API_VERSION, CONFIGURATION, KIND
+from kubescene.scheduler.configuration.expansion import Expansion, PointsOf, field_of
+from kubescene.scheduler.configuration.field_faults import aggregated
+from kubescene.scheduler.configuration.plugin_sets import EVERY, as_written, names_of
+from kubescene.scheduler.configuration.schema import (
+    API_VERSION,
+    CONFIGURATION,
+    KIND,
+    MULTI_POINT,
+    TYPE_META,
+)
 from kubescene.scheduler.configuration.unregistered import not_registered
 from kubescene.scheduler.extenders.extenders import (
     Extender,
@@ -32,10 +42,134 @@ from kubescene.scheduler.extenders.extenders import (
 )
 from kubescene.scheduler.framework.interfaces import PluginFactory
 from kubescene.scheduler.framework.plugin_registry import ClassFactory
-from kubescene.scheduler.framework.profile import Backoff, EnabledPlugin
+from kubescene.scheduler.framework.profile import Backoff, EnabledPlugin, ExtensionPoint, Profile
 from kubescene.scheduler.options import SchedulerOptions, http_caller
 from kubescene.scheduler.plugins.default_profile import default_plugins
-from kubescene.types import JsonObject
+from kubescene.types import JsonObject, ReadOnlyObject
+
+
+def describe(options: SchedulerOptions) -> ReadOnlyObject:
+    """A configuration that makes these options, complete.
+
+    If they were put together by hand, every point lists its plugins.
+    """
+    if options.configuration is not None:
+        return options.configuration
+    written = {
+        "podInitialBackoffSeconds": options.backoff.initial_s,
+        "podMaxBackoffSeconds": options.backoff.maximum_s,
+        "profiles": [_profile(each, options) for each in options.profiles],
+    }
+    return with_defaults(written, _defaults(options))
+
+
+def _defaults(options: SchedulerOptions) -> list[EnabledPlugin]:
+    return [*default_plugins(options.feature_gates), *map(EnabledPlugin, options.added)]
+
+
+def _profile(profile: Profile, options: SchedulerOptions) -> JsonObject:
+    written: JsonObject = {
+        "schedulerName": profile.scheduler_name,
+        "percentageOfNodesToScore": profile.percentage_of_nodes_to_score,
+    }
+    if profile.arguments:
+        written["pluginConfig"] = [
+            {"name": name, "args": {**args}} for name, args in profile.arguments.items()
+        ]
+    if not _is_default(profile, options):
+        everything = {"disabled": [{"name": EVERY}]}
+        written["plugins"] = {MULTI_POINT: everything} | {
+            field_of(point): {"enabled": as_written(profile.at(point))}
+            for point in ExtensionPoint
+            if profile.at(point)
+        }
+    return written
+
+
+def _is_default(profile: Profile, options: SchedulerOptions) -> bool:
+    return profile.points == SchedulerOptions().profiles[0].points and not options.added
+
+
+FIT = "NodeResourcesFit"
+_FAILED = "initializing profiles: "
+
+
+def make_profiles(configuration: JsonObject, points_of: PointsOf) -> tuple[Profile, ...]:
+    """One profile per entry of ``profiles``; all of them sort the queue alike."""
+    whole = configuration["percentageOfNodesToScore"]
+    profiles: list[Profile] = []
+    for index, given in enumerate(configuration["profiles"]):
+        path, name = f"profiles[{index}]", given["schedulerName"]
+        try:
+            made = _make_profile(given, path, points_of, whole)
+        except SchedulerConfigurationError as error:
+            text = f"{_FAILED}creating profile for scheduler name {name}: {error.text}"
+            raise SchedulerConfigurationError(text, error.path) from error
+        profiles.append(made)
+        _compare_queue_sorts(profiles[0], made, path)
+    return tuple(profiles)
+
+
+def _make_profile(given: JsonObject, path: str, points_of: PointsOf, percentage: int) -> Profile:
+    arguments = _arguments(given["pluginConfig"])
+    if FIT in names_of(given["plugins"]):
+        _check_fit(given["pluginConfig"], arguments[FIT], path)
+    points = Expansion(given["plugins"], points_of, f"{path}.plugins").points()
+    _check_counts(points, given["schedulerName"], path)
+    return Profile(
+        given["schedulerName"],
+        points,
+        arguments,
+        given.get("percentageOfNodesToScore", percentage),
+    )
+
+
+def _arguments(config: list[JsonObject]) -> Mapping[str, Mapping[str, Any]]:
+    """What the factories are given: what the arguments are called is no argument."""
+    return {
+        each["name"]: {key: value for key, value in each["args"].items() if key not in TYPE_META}
+        if each["name"] in ARGUMENTS
+        else each["args"]
+        for each in config
+        if each.get("args") is not None
+    }
+
+
+def _check_fit(config: list[JsonObject], args: Mapping[str, Any], path: str) -> None:
+    """Only the plugin itself looks at its arguments (K-13)."""
+    if errors := check_fit({**args}):
+        at = next(index for index, each in enumerate(config) if each["name"] == FIT)
+        text = f'initializing plugin "{FIT}": {aggregated(errors)}'
+        place = f"{path}.pluginConfig[{at}].args.{errors[0].field}"
+        raise SchedulerConfigurationError(text, place)
+
+
+def _check_counts(
+    points: Mapping[ExtensionPoint, tuple[EnabledPlugin, ...]], name: str, path: str
+) -> None:
+    if (count := len(points[ExtensionPoint.QUEUE_SORT])) != 1:
+        raise SchedulerConfigurationError(
+            f'only one queue sort plugin required for profile with scheduler name "{name}", '
+            f"but got {count}",
+            f"{path}.plugins.queueSort",
+        )
+    if not points[ExtensionPoint.BIND]:
+        raise SchedulerConfigurationError(
+            f'at least one bind plugin is needed for profile with scheduler name "{name}"',
+            f"{path}.plugins.bind",
+        )
+
+
+def _compare_queue_sorts(first: Profile, other: Profile, path: str) -> None:
+    sorts = [profile.at(ExtensionPoint.QUEUE_SORT)[0].name for profile in (first, other)]
+    if sorts[0] == sorts[1]:
+        return
+    raise SchedulerConfigurationError(
+        f"{_FAILED}different queue sort plugins for profile "
+        f'"{other.scheduler_name}": "{sorts[1]}", first: "{sorts[0]}"',
+        f"{path}.plugins.queueSort",
+    )
+
 
 MAX_SIZE = 3 * 1024 * 1024
 DEFAULT_TIMEOUT = 5 * SECOND

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from kubescene.api.quantity import Quantity
 from kubescene.scheduler.devices import capacity
 from kubescene.scheduler.devices.allocated import Allocated
+from kubescene.scheduler.devices.capacity import CounterBook
 from kubescene.scheduler.devices.classes import DeviceClass
 from kubescene.scheduler.devices.constraints import Constraint, make_constraint
-from kubescene.scheduler.devices.counters import CounterBook
 from kubescene.scheduler.devices.pools import Pool
 from kubescene.scheduler.devices.requests import EXACT_COUNT, ClaimSpec, Request
 from kubescene.scheduler.devices.selectors import SelectorError, selects

@@ -66,7 +66,7 @@ from kubescene.scheduler.state.pods import PodInfo
 
 if TYPE_CHECKING:
     from kubescene.scheduler.devices.pod_claims import PodClaims
-    from kubescene.scheduler.devices.searching import DeviceSearch
+    from kubescene.scheduler.devices.reserving import DeviceSearch
 
 NAME = "DynamicResources"
 BINDING_TIMEOUT = 10 * MINUTE
@@ -105,7 +105,7 @@ class DynamicResources(
     def _search(self) -> "DeviceSearch":
         """Made, and imported, with the first pod that it concerns: most clusters have none."""
         if self._made is None:
-            from kubescene.scheduler.devices.searching import DeviceSearch
+            from kubescene.scheduler.devices.reserving import DeviceSearch
 
             self._made = DeviceSearch(self._handle, self._timeout)
         return self._made

@@ -1,5 +1,8 @@
-"""Jobs and CronJobs: pods that end."""
+"""Jobs and CronJobs: pods that end, and when: five cron fields or a descriptor, and a time zone."""
 
+import re
+
+from kubescene.api.cron import is_known_zone, parse_schedule
 from kubescene.api.validation.equality import same
 from kubescene.api.validation.field_errors import ErrorList, quote
 from kubescene.api.validation.field_paths import METADATA, SPEC, Path
@@ -18,9 +21,47 @@ from kubescene.api.validation.workloads.failure_policies import (
     check_pod_failure_policy,
     check_success_policy,
 )
-from kubescene.api.validation.workloads.schedules import check_schedule, check_time_zone
 from kubescene.api.validation.workloads.workloads import MISMATCH, template_labels
 from kubescene.types import JsonObject
+
+_is_zone_part = re.compile(r"[A-Za-z.\-_0-9+]{1,14}").fullmatch
+
+
+def check_schedule(
+    schedule: str, errors: ErrorList, path: Path, *, zone: str | None, tolerate_zone: bool
+) -> None:
+    """A schedule in cron's language; a zone inside it is only tolerated, not welcome."""
+    try:
+        parse_schedule(schedule)
+    except ValueError as error:
+        errors.invalid(path, schedule, str(error))
+    if "TZ" not in schedule:
+        return
+    if not tolerate_zone:
+        detail = "cannot use TZ or CRON_TZ in schedule, use timeZone field instead"
+        errors.invalid(path, schedule, detail)
+    elif zone is not None:
+        detail = "cannot use both timeZone field and TZ or CRON_TZ in schedule"
+        errors.invalid(path, schedule, detail)
+
+
+def check_time_zone(zone: str, errors: ErrorList, path: Path) -> None:
+    """A zone of the IANA database."""
+    if not zone:
+        errors.invalid(path, zone, "timeZone must be nil or non-empty string")
+        return
+    for part in zone.split("/"):
+        if part in (".", "..") or part.startswith("-") or not _is_zone_part(part):
+            errors.invalid(path, zone, f"unknown time zone {zone}")
+    if zone.lower() == "local":
+        errors.invalid(
+            path,
+            zone,
+            "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones",
+        )
+    elif not is_known_zone(zone):
+        errors.invalid(path, zone, f"unknown time zone {zone}")
+
 
 MAX_PARALLELISM = 100_000
 MAX_FAILED_INDEXES = 100_000

@@ -2,19 +2,30 @@
 
 Pods on nodes that match the terms of the pod, and terms of pods on nodes that match the pod, are
 counted by topology domain (`kubescene.scheduler.domains`). A pod without terms that no term means
-pays nothing.
+pays nothing. Preferred terms, the pod's own and those of pods on nodes, rate nodes (SC-7).
+
+The hints say which events may help a pod that was rejected. They hold terms against pods as they
+are written, without a look at the labels of namespaces, as kube-scheduler's do.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from kubescene.api.kinds import NAMESPACE
+from kubescene.api.records.changes import Change
+from kubescene.api.selectors import SelectorError
 from kubescene.scheduler.domains.affinity_terms import (
     NO_LABELS,
+    REQUIRED,
+    AffinityTerm,
     CarriedTerm,
+    PodAffinity,
     TermKind,
     names_others,
     pod_affinity,
+    read_terms,
     repels_others,
 )
 from kubescene.scheduler.domains.census import PodCensus
@@ -23,13 +34,18 @@ from kubescene.scheduler.domains.tallies import DomainTally
 from kubescene.scheduler.framework import signing
 from kubescene.scheduler.framework.cycle_state import CycleState
 from kubescene.scheduler.framework.interfaces import (
+    MAX_NODE_SCORE,
+    Action,
+    ClusterEvent,
     ClusterFilterPlugin,
     ClusterScorePlugin,
     Codes,
     EnqueueExtensions,
     EventRegistration,
+    EventResource,
     FilterPlugin,
     Handle,
+    Hint,
     NormalizePlugin,
     Plugin,
     PreFilterExtensions,
@@ -41,27 +57,178 @@ from kubescene.scheduler.framework.interfaces import (
 )
 from kubescene.scheduler.framework.signing import Part
 from kubescene.scheduler.framework.status import SKIP, SUCCESS, Status
-from kubescene.scheduler.plugins.inter_pod_affinity import hints, scoring
 from kubescene.scheduler.plugins.inter_pod_affinity.filtering import (
     AFFINITY,
     ANTI_AFFINITY,
     EXISTING_ANTI_AFFINITY,
     AffinityState,
+    KeyCounter,
     RequiredTerms,
     Unseen,
 )
 from kubescene.scheduler.plugins.inter_pod_affinity.matchers import (
     Newcomer,
+    OwnTerm,
+    Preferences,
     newcomer,
     resolved,
     weight_of,
 )
-from kubescene.scheduler.plugins.inter_pod_affinity.scoring import PreferredTerms
 from kubescene.scheduler.state.memo import Memo
 from kubescene.scheduler.state.node_info import NodeInfo
 from kubescene.scheduler.state.nodes import NodeTable
 from kubescene.scheduler.state.pod_kinds import PodSignature
 from kubescene.scheduler.state.pods import PodInfo
+from kubescene.types import ReadOnlyObject
+
+
+def registrations() -> Sequence[EventRegistration]:
+    pod, node = EventResource.POD, EventResource.NODE
+    node_actions = Action.ADD | Action.UPDATE_NODE_LABEL
+    events = (
+        (ClusterEvent(pod, Action.ADD), after_pod_addition),
+        (ClusterEvent(pod, Action.UPDATE_POD_LABEL), after_label_change),
+        (ClusterEvent(pod, Action.DELETE), after_pod_deletion),
+        (ClusterEvent(node, node_actions), after_node_change),
+    )
+    return [EventRegistration(event, hint, by_signature=True) for event, hint in events]
+
+
+def after_pod_addition(pod: PodInfo, change: Change) -> Hint:
+    """A pod got a node: does it match the affinity?"""
+    terms = pod_affinity(pod.signature)
+    return _queue_if(terms.is_unclear or _matches_all(terms.required, change.object))
+
+
+def after_label_change(pod: PodInfo, change: Change) -> Hint:
+    """The pod itself, or one on a node that begins to attract it or ceases to repel it."""
+    if change.record.uid == pod.uid:
+        return Hint.QUEUE
+    before, after = change.previous_object, change.object
+    if before is None or not (_has_place(before) and _has_place(after)):
+        return Hint.SKIP
+    terms = pod_affinity(pod.signature)
+    return _queue_if(terms.is_unclear or _relaxes(terms, before, after))
+
+
+def _relaxes(terms: PodAffinity, before: ReadOnlyObject, after: ReadOnlyObject) -> bool:
+    """Whether a pod on a node begins to match the affinity, or ceases to match the
+    anti-affinity.
+    """
+    if not _matches_all(terms.required, before) and _matches_all(terms.required, after):
+        return True
+    anti = terms.required_anti
+    return _matches_all(anti, before) and not _matches_all(anti, after)
+
+
+def after_pod_deletion(pod: PodInfo, change: Change) -> Hint:
+    """A pod is gone that repelled this one, or was repelled by it."""
+    gone = change.previous_object or change.object
+    if not _has_place(gone):
+        return Hint.SKIP
+    terms = pod_affinity(pod.signature)
+    if terms.is_unclear or _matches_all(terms.required_anti, gone):
+        return Hint.QUEUE
+    affinity = (gone["spec"].get("affinity") or {}).get("podAntiAffinity") or {}
+    try:
+        theirs = read_terms(gone["metadata"].get("namespace") or "", affinity.get(REQUIRED))
+    except SelectorError:
+        return Hint.QUEUE
+    return _queue_if(_all_match(theirs, pod.namespace, pod.labels))
+
+
+def after_node_change(pod: PodInfo, change: Change) -> Hint:
+    """A node came, or moved to another domain of one of the terms."""
+    terms = pod_affinity(pod.signature)
+    after = change.record.labels
+    if terms.is_unclear:
+        return Hint.QUEUE
+    if change.previous is None:
+        joins = any(term.topology_key in after for term in terms.required)
+        return _queue_if(joins or bool(terms.required_anti))
+    before = change.previous.labels
+    entered = any(
+        after.get(term.topology_key) not in (None, before.get(term.topology_key))
+        for term in terms.required
+    )
+    left = any(
+        before.get(term.topology_key) not in (None, after.get(term.topology_key))
+        for term in terms.required_anti
+    )
+    return _queue_if(entered or left)
+
+
+def _has_place(pod: ReadOnlyObject) -> bool:
+    """Whether a pod is on a node or nominated to one."""
+    nominated = (pod.get("status") or {}).get("nominatedNodeName")
+    return bool(pod["spec"].get("nodeName") or nominated)
+
+
+def _matches_all(terms: Sequence[AffinityTerm], pod: ReadOnlyObject) -> bool:
+    metadata = pod["metadata"]
+    return _all_match(terms, metadata.get("namespace") or "", metadata.get("labels") or {})
+
+
+def _all_match(terms: Sequence[AffinityTerm], namespace: str, labels: Mapping[str, str]) -> bool:
+    return bool(terms) and all(term.matches(namespace, labels) for term in terms)
+
+
+def _queue_if(helps: bool) -> Hint:
+    return Hint.QUEUE if helps else Hint.SKIP
+
+
+class PreferredTerms:
+    """What pods of one signature and the pods on nodes prefer of each other, by topology key."""
+
+    __slots__ = ("_counters",)
+
+    def __init__(
+        self,
+        newcomer: Newcomer,
+        own: Sequence[tuple[int, OwnTerm]],
+        existing_keys: Sequence[str],
+        hard_weight: int,
+    ) -> None:
+        keys = dict.fromkeys([*(term.topology_key for _, term in own), *existing_keys])
+        self._counters = [
+            KeyCounter(
+                Preferences(
+                    newcomer,
+                    key,
+                    tuple(each for each in own if each[1].topology_key == key),
+                    hard_weight,
+                ),
+                key,
+            )
+            for key in keys
+        ]
+
+    def tallies(self, census: PodCensus, unseen: Sequence[Unseen] = ()) -> list[DomainTally]:
+        """By key, what domains amount to; keys without any match are left out."""
+        tallies = [each.tally(census, unseen) for each in self._counters]
+        return [tally for tally in tallies if tally.matches]
+
+
+def rate(tallies: Sequence[DomainTally], node: NodeInfo) -> int:
+    """What the domains of a node amount to."""
+    return sum(tally.amounts.item(tally.domain(node.labels.get(tally.key))) for tally in tallies)
+
+
+def rate_rows(tallies: Sequence[DomainTally], rows: Rows) -> Scores:
+    scores = np.zeros(rows.size, dtype=np.int64)
+    for tally in tallies:
+        scores += tally.amounts.take(tally.ids.take(rows))
+    return scores
+
+
+def normalized(scores: Scores) -> Scores:
+    """The lowest score becomes 0, the highest 100; all 0 if they are equal."""
+    lowest, highest = int(scores.min()), int(scores.max())
+    if lowest == highest:
+        return np.zeros(scores.size, dtype=np.int64)
+    shares = (scores - lowest).astype(np.float64) / float(highest - lowest)
+    return (float(MAX_NODE_SCORE) * shares).astype(np.int64)
+
 
 NAME = "InterPodAffinity"
 _SCORE_KEY = f"PreScore{NAME}"
@@ -178,16 +345,16 @@ class InterPodAffinity(
         return SUCCESS
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
-        return scoring.rate(_tallies(state), node)
+        return rate(_tallies(state), node)
 
     def score_nodes(self, state: CycleState, pod: PodInfo, nodes: NodeTable, rows: Rows) -> Scores:
-        return scoring.rate_rows(_tallies(state), rows)
+        return rate_rows(_tallies(state), rows)
 
     def normalize(self, state: CycleState, pod: PodInfo, scores: Scores) -> Scores:
-        return scoring.normalized(scores)
+        return normalized(scores)
 
     def events_to_register(self) -> Sequence[EventRegistration]:
-        return hints.registrations()
+        return registrations()
 
     # -- inside ----------------------------------------------------------------------------
 
