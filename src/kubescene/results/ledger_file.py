@@ -24,6 +24,7 @@ from kubescene.results.ledger import Ledger
 from kubescene.results.ledger_entries import (
     NodeEntry,
     NodeUse,
+    OutcomeEntry,
     PodEntry,
     PreemptionEntry,
     Room,
@@ -37,7 +38,7 @@ from kubescene.timeline import Outcome
 from kubescene.version import __version__
 
 SCHEMA = "kubescene.dev/ledger"
-VERSION = 3
+VERSION = 4
 """Raised when columns change, or what a ledger makes of the same facts."""
 AT_ONCE = 1 << 20
 GONE = -1
@@ -105,6 +106,7 @@ COPIED: dict[str, Any] = {
     "requested_time": dict[str, int],
     "totals": Totals,
     "preemptions": list[PreemptionEntry],
+    "outcomes": list[OutcomeEntry],
 }
 """The members of a ledger that are kept as they are."""
 
