@@ -47,7 +47,7 @@ def from_lines(folder: Path) -> Ledger:
     return TimelineSource(folder / "timeline.jsonl").ledger
 
 
-WHILE_IT_FOLLOWS = ("_devices", "_moments", "_operation", "_refused")
+WHILE_IT_FOLLOWS = ("_devices", "_moments", "_operation", "_refused", "_several")
 """What a ledger holds to follow a run, and is of no use once that is over."""
 
 

@@ -33,6 +33,7 @@ NAMES = [
     "allocation",
     "attempts",
     "preemptions",
+    "outcomes",
     "utilization",
     "facts",
     "measures",

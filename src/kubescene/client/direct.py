@@ -11,7 +11,7 @@ from msgspec import structs
 
 from kubescene.actors import Actor
 from kubescene.api.copies import own_copy
-from kubescene.api.kinds import BOOKKEEPING
+from kubescene.api.kinds import BOOKKEEPING, POD
 from kubescene.api.options import (
     NO_OPTIONS,
     PLAIN_DELETE,
@@ -32,12 +32,21 @@ from kubescene.registry.subresources.binding import binding_to
 from kubescene.types import JsonObject
 
 OWNER_INDEX = "owner"
+NODE_INDEX = "node"
 
 Subscriptions: TypeAlias = list[Subscription]
 
 
 def owner_of(record: Record) -> str:
     return record.owner
+
+
+def node_of(record: Record) -> str:
+    return record.node
+
+
+def key_of(record: Record) -> tuple[str, str]:
+    return record.key
 
 
 def is_promised(options: WriteOptions) -> bool:
@@ -91,6 +100,15 @@ class DirectClient:
         resource = resource_type.group_resource
         self._store.add_index(resource, OWNER_INDEX, owner_of)
         records = self._store.indexes.records(resource, OWNER_INDEX, owner_uid)
+        return [self._registry.decoded(record, resource_type) for record in records]
+
+    def on_node(self, node: str, *, labels: LabelSelector | None = None) -> Objects:
+        resource_type = self._registry.type_of(POD)
+        resource = resource_type.group_resource
+        self._store.add_index(resource, NODE_INDEX, node_of)
+        found = self._store.indexes.records(resource, NODE_INDEX, node)
+        records = [each for each in found if labels is None or labels.matches(each.labels)]
+        records.sort(key=key_of)
         return [self._registry.decoded(record, resource_type) for record in records]
 
     def get_scale(self, ref: ObjectRef) -> JsonObject:

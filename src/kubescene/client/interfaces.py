@@ -88,6 +88,10 @@ class Reader(Protocol):
         """Objects whose managing controller has this uid, in order of creation."""
         ...
 
+    def on_node(self, node: str, *, labels: LabelSelector | None = None) -> Objects:
+        """The pods that are bound to a node, ordered by namespace and name."""
+        ...
+
     def get_scale(self, ref: ObjectRef) -> JsonObject:
         """The object's autoscaling/v1 ``Scale``.
 

@@ -17,6 +17,9 @@ from kubescene.results import ExpectationOutcome, NodeUse, Placement, Summary
 PHASE_STYLES = {"Succeeded": "bold green", "Paused": "bold yellow", "Failed": "bold red"}
 ROWS_SHOWN = 12
 TENTHS = 10
+IN_PASSING = ("Drained", "Waiting")
+"""Outcomes of parts of an operation, which its last outcome counts."""
+OUTCOME_STYLES = {"Completed": "green", "Refused": "red", "TimedOut": "red", "Incomplete": "red"}
 BROKEN = ("NotReady", "Unknown")
 """A node of such a status runs nothing, or nobody knows."""
 
@@ -38,6 +41,8 @@ def sections(summary: Summary, width: int) -> Iterable[RenderableType]:
         yield from nodes_tables(summary.nodes, width)
     if summary.pending:
         yield pending_table(summary, width)
+    if summary.outcomes:
+        yield operations_text(summary)
     if summary.ignored:
         yield ignored_line(summary)
     if summary.outside:
@@ -57,6 +62,19 @@ def ignored_line(summary: Summary) -> Text:
     names = ", ".join(shown)
     why = "since the scenario was done or their step had passed"
     return Text(f"\nNever played, {why}: {names}{more}", style="yellow")
+
+
+def operations_text(summary: Summary) -> RenderableType:
+    """What came of operations that take time; of the good news, the last alone."""
+    shown = [each for each in summary.outcomes if each.state not in IN_PASSING]
+    table = Table.grid(padding=(0, 2))
+    for each in shown[-ROWS_SHOWN:]:
+        style = OUTCOME_STYLES.get(each.state, "yellow")
+        when = f"+{told_duration(each.time_s)}"
+        table.add_row(f"  {each.operation}", when, Text(each.state, style=style), each.message)
+    left = len(shown) - ROWS_SHOWN
+    more = [Text(f"  and {left} more before", style="dim")] if left > 0 else []
+    return Group(Text("\nOperations", style="bold"), *more, table)
 
 
 def outside_text(summary: Summary) -> RenderableType:

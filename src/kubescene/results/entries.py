@@ -12,7 +12,7 @@ import msgspec
 
 from kubescene.errors import ConfigurationError
 from kubescene.results.ledger import Ledger
-from kubescene.results.ledger_entries import FEEDS, PodEntry
+from kubescene.results.ledger_entries import FEEDS, OutcomeEntry, PodEntry
 from kubescene.results.states import States, text_of
 from kubescene.timeline import (
     Advanced,
@@ -25,6 +25,7 @@ from kubescene.timeline import (
     ObjectDeleted,
     ObjectKept,
     ObjectPatched,
+    OperationOutcome,
     OperationsIgnored,
     PodAttempt,
     PodEnded,
@@ -63,6 +64,7 @@ IN_STEPS = (
     PodRestarted,
     Done,
     Advanced,
+    OperationOutcome,
 )
 """Kinds of facts that happen in a step."""
 OF_THE_RUN = (
@@ -86,6 +88,7 @@ ENTERED_BY: dict[type[Fact], str] = {
     PodRestarted: "_pod_restarted",
     Done: "_asked",
     Advanced: "_asked",
+    OperationOutcome: "_told",
 }
 NOTED_BY: dict[type[Fact], str] = {
     ObjectKept: "_kept",
@@ -220,6 +223,19 @@ class Entries:
 
     def _asked(self, fact: Fact) -> None:
         self.ledger.asked(fact.id)
+
+    def _told(self, fact: OperationOutcome) -> None:
+        self.ledger.told(
+            OutcomeEntry(
+                fact.id,
+                fact.operation,
+                fact.state,
+                fact.subject,
+                fact.message,
+                fact.step,
+                fact.time,
+            )
+        )
 
     def _ignored(self, fact: OperationsIgnored) -> None:
         self.ledger.ignored += fact.operations

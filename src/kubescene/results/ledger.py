@@ -25,6 +25,7 @@ from kubescene.results.ledger_entries import (
     TERMINATING,
     NodeEntry,
     NodeUse,
+    OutcomeEntry,
     Peak,
     PodEntry,
     PodKey,
@@ -57,6 +58,8 @@ class Ledger:
         """All that ever were, in the order of their creation."""
         self.nodes: list[NodeEntry] = []
         self.preemptions: list[PreemptionEntry] = []
+        self.outcomes: list[OutcomeEntry] = []
+        """What was told of operations."""
         self.ignored: list[str] = []
         self.warnings: list[str] = []
         self.expectations: tuple[Outcome, ...] = ()
@@ -81,6 +84,8 @@ class Ledger:
         """Pods for which a scheduler found no node in the current step."""
         self._operation = ""
         """The last that was played in it."""
+        self._several: set[str] = set()
+        """Operations of which single objects were written; some go on while others are played."""
 
     # -- reading ---------------------------------------------------------------------------
 
@@ -174,11 +179,19 @@ class Ledger:
 
     def asked(self, id: str, *, written: bool = False) -> None:
         """An operation was played, or one object of it ``written``: ``nodes``, ``nodes[0]``."""
-        operation = id.rpartition("[")[0] if id.endswith("]") else id
+        operation, is_new = id, id != self._operation
+        if id.endswith("]"):
+            operation = id.rpartition("[")[0]
+            is_new = operation != self._operation and operation not in self._several
+            self._several.add(operation)
         if self._current is not None:
-            self._current.operations += operation != self._operation
+            self._current.operations += is_new
             self._current.written += written
         self._operation = operation
+
+    def told(self, outcome: OutcomeEntry) -> None:
+        """Something came of an operation."""
+        self.outcomes.append(outcome)
 
     def controller_wrote(self) -> None:
         """A write that no operation asked for."""

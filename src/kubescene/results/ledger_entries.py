@@ -313,3 +313,15 @@ class PreemptionEntry(msgspec.Struct, frozen=True, eq=False, array_like=True):
     preemptor: str
     step: ScenarioStep
     time: int
+
+
+class OutcomeEntry(msgspec.Struct, frozen=True, eq=False, array_like=True):
+    """What came of an operation, or of the part of it that ``subject`` names."""
+
+    operation: str
+    kind: str
+    state: str
+    subject: str
+    message: str
+    step: ScenarioStep
+    time: int

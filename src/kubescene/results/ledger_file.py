@@ -24,6 +24,7 @@ from kubescene.results.ledger import Ledger
 from kubescene.results.ledger_entries import (
     NodeEntry,
     NodeUse,
+    OutcomeEntry,
     PodEntry,
     PreemptionEntry,
     Room,
@@ -105,6 +106,7 @@ COPIED: dict[str, Any] = {
     "requested_time": dict[str, int],
     "totals": Totals,
     "preemptions": list[PreemptionEntry],
+    "outcomes": list[OutcomeEntry],
 }
 """The members of a ledger that are kept as they are."""
 

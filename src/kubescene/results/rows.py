@@ -401,6 +401,31 @@ def preemption_rows(ledger: Ledger) -> Iterator[PreemptionRow]:
         yield row_of(PreemptionRow, each, step=step, time_s=time_s)
 
 
+# -- operations -----------------------------------------------------------------------------------
+
+
+class OutcomeRow(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of an operation, or of a part of it: a node, a pod.
+
+    ``state`` is Warning, Waiting, Refused, TimedOut, Drained, Completed, Incomplete or Unfinished.
+    """
+
+    operation: str
+    kind: str
+    state: str
+    subject: str
+    message: str
+    step: str
+    time_s: float
+
+
+def outcome_rows(ledger: Ledger) -> Iterator[OutcomeRow]:
+    clock = Clockwork(ledger)
+    for each in ledger.outcomes:
+        step, time_s = str(each.step), clock.seconds(each.time)
+        yield row_of(OutcomeRow, each, step=step, time_s=time_s)
+
+
 # -- facts that controllers and plugins of users told ------------------------------------------
 
 

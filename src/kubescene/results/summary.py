@@ -10,7 +10,14 @@ from msgspec import to_builtins
 from kubescene.api.resource_requests import PODS
 from kubescene.clock import SECOND, format_micro_time
 from kubescene.results.entries import Entries
-from kubescene.results.ledger_entries import BOUND, PENDING, NodeEntry, PodEntry, StepEntry
+from kubescene.results.ledger_entries import (
+    BOUND,
+    PENDING,
+    NodeEntry,
+    OutcomeEntry,
+    PodEntry,
+    StepEntry,
+)
 from kubescene.timeline import (
     PLAIN_MESSAGE,
     ExpectationsEvaluated,
@@ -23,6 +30,8 @@ from kubescene.version import __version__
 
 FAILED = "Failed"
 """A scenario that failed has no result to expect anything of."""
+IF_ANY = ("outside", "outcomes")
+"""What stands in ``summary.json`` only where there is something to say."""
 PLACEMENTS_KEPT = 1000
 """The newest are kept; the timeline has them all."""
 
@@ -127,6 +136,18 @@ class OutsideOutcome:
     message: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class OperationTold:
+    """What came of an operation, or of the node or pod that ``subject`` names."""
+
+    operation: str
+    state: str
+    subject: str = ""
+    message: str = ""
+    step: str = ""
+    time_s: float = 0
+
+
 @dataclass(slots=True, repr=False)
 class Summary:
     """Everything the terminal and ``summary.json`` show. Holds no wall-clock time."""
@@ -155,6 +176,9 @@ class Summary:
     outside: list[OutsideOutcome] = field(default_factory=list)
     """How controllers outside the process were judged."""
 
+    outcomes: list[OperationTold] = field(default_factory=list)
+    """What came of operations that take time, or did less than they seem to say."""
+
     @property
     def unmet(self) -> list[ExpectationOutcome]:
         """The expectations that do not hold."""
@@ -172,7 +196,7 @@ class Summary:
 
     def to_dict(self) -> dict[str, Any]:
         told: dict[str, Any] = to_builtins(self)
-        return told if self.outside else {k: v for k, v in told.items() if k != "outside"}
+        return {k: v for k, v in told.items() if v or k not in IF_ANY}
 
     def __repr__(self) -> str:
         bound, waiting = self.pods_bound, len(self.pending)
@@ -246,6 +270,7 @@ class SummaryFold(Entries):
         summary.nodes = list(map(node_use, ledger.standing()))
         began = ledger.started_time or 0
         summary.pods_bound = ledger.states[BOUND]
+        summary.outcomes = [told_of(each, began) for each in ledger.outcomes]
         summary.placements = [placement(fact, began) for fact in self._placements]
         summary.placements_total = sum(step.scheduled for step in ledger.steps)
         waiting = {(pod.namespace, pod.name): pod for pod in ledger.pods if pod.state == PENDING}
@@ -280,6 +305,12 @@ def outcome(told: Outcome) -> ExpectationOutcome:
     return ExpectationOutcome(
         told.name, told.expression, told.holds, told.message, told.error, told.seen
     )
+
+
+def told_of(each: OutcomeEntry, began: int) -> OperationTold:
+    seconds = (each.time - began) / SECOND
+    step = str(each.step)
+    return OperationTold(each.operation, each.state, each.subject, each.message, step, seconds)
 
 
 def placement(fact: PodScheduled, began: int) -> Placement:

@@ -207,6 +207,7 @@ def _tables(
     yield Table("allocation", rows.AllocationRow, lambda: rows.allocation_rows(source.ledger))
     yield Table("attempts", rows.AttemptRow, lambda: rows.attempt_rows(source))
     yield Table("preemptions", rows.PreemptionRow, lambda: rows.preemption_rows(source.ledger))
+    yield Table("outcomes", rows.OutcomeRow, lambda: rows.outcome_rows(source.ledger))
     yield Table("utilization", rows.UtilizationRow, lambda: rows.utilization_rows(source.ledger))
     yield Table("facts", rows.FactRow, lambda: rows.fact_rows(source))
     yield Table("measures", rows.MeasureRow, lambda: measure_rows(source, prices, own))

@@ -90,6 +90,34 @@ class ScenarioBuilder:
     ) -> Self:
         return self._add("deleteOperation", target(api_version, kind, name, namespace), id)
 
+    def patch_all(
+        self, api_version: str, kind: str, labels: dict[str, str], patch: Any, **more: Any
+    ) -> Self:
+        """Patch all objects with these labels; ``more`` as in `delete_all`, and patch options."""
+        body = chosen(api_version, kind, labels)
+        body["patch"] = patch if isinstance(patch, str) else json.dumps(patch)
+        id = more.pop("id", "")
+        return self._add("patchOperation", {**body, **more}, id)
+
+    def delete_all(
+        self, api_version: str, kind: str, labels: dict[str, str], *, id: str = "", **more: Any
+    ) -> Self:
+        """Delete all objects with these labels; ``more``: ``namespace``, ``limit``, ``share``."""
+        body = {**chosen(api_version, kind, labels), **more}
+        return self._add("deleteOperation", body, id)
+
+    def evict(
+        self, name: str = "", *, namespace: str = "default", id: str = "", **more: Any
+    ) -> Self:
+        """Evict a pod, or without a name those of a ``selector``, as far as budgets allow."""
+        metadata = {"objectMeta": {"name": name, "namespace": namespace}} if name else {}
+        return self._add("evictOperation", {**metadata, **more}, id)
+
+    def drain(self, *names: str, id: str = "", **flags: Any) -> Self:
+        """Drain nodes, or without names those of a ``selector``; flags by their field names."""
+        nodes = {"names": [*names]} if names else {}
+        return self._add("drainOperation", {**nodes, **flags}, id)
+
     def advance(self, duration: str, *, id: str = "") -> Self:
         """Let virtual time pass after the step has come to rest: ``advance("5m")``."""
         return self._add("advanceOperation", {"duration": duration}, id)
@@ -161,6 +189,11 @@ class ScenarioBuilder:
         operation: JsonObject = {"id": operation_id} if operation_id else {}
         self._operations.append({**operation, "step": self._step, field: body})
         return self
+
+
+def chosen(api_version: str, kind: str, labels: dict[str, str]) -> JsonObject:
+    types = {"apiVersion": api_version, "kind": kind}
+    return {"typeMeta": types, "selector": {"matchLabels": labels}}
 
 
 def target(api_version: str, kind: str, name: str, namespace: str) -> JsonObject:

@@ -47,6 +47,8 @@ class OperationKind(StrEnum):
     DELETE = "Delete"
     DONE = "Done"
     ADVANCE = "Advance"
+    EVICT = "Evict"
+    DRAIN = "Drain"
 
     @property
     def field(self) -> str:
@@ -100,10 +102,10 @@ class Operation(Struct, frozen=True, eq=False):
 
     @property
     def instances(self) -> int:
-        """How many objects a create makes; everything else happens once."""
+        """How many objects it makes or changes, as far as it says so itself."""
         if self.objects:
             return len(self.objects)
-        return (self.body.get("count") or 1) if self.kind is OperationKind.CREATE else 1
+        return 1 if "arrivals" in self.body else self.body.get("count") or 1
 
     @property
     def likeness(self) -> Likeness | None:

@@ -11,7 +11,7 @@ from kubescene.actors import Actor
 from kubescene.api.gates import WriteGate
 from kubescene.api.scheme import Scheme
 from kubescene.client import Client
-from kubescene.clock import Clock, EventQueue, ScenarioStep
+from kubescene.clock import Clock, EventQueue, ScenarioStep, Streams
 from kubescene.control import Crank, Slot
 from kubescene.controllers.registrations import ControllerRegistrations
 from kubescene.lane import Lane
@@ -31,6 +31,11 @@ class World(Protocol):
 
     @property
     def event_queue(self) -> EventQueue: ...
+
+    @property
+    def streams(self) -> Streams:
+        """Chance, by name: one who draws more often does not shift what others draw."""
+        ...
 
     @property
     def crank(self) -> Crank: ...

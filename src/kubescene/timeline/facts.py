@@ -150,6 +150,19 @@ class OperationsIgnored(Fact, frozen=True, kw_only=True):
     operations: tuple[str, ...]
 
 
+class OperationOutcome(Fact, frozen=True, kw_only=True):
+    """What came of an operation, beyond what it wrote: it waits, was refused, is complete.
+
+    Its id is that of the operation, and ``operation`` the operation's type. ``subject`` is the part
+    of it that is meant: the name of a node, ``namespace/name`` of a pod.
+    """
+
+    operation: str
+    state: str
+    subject: str = ""
+    message: str = ""
+
+
 class NotSimulated(Fact, frozen=True, kw_only=True):
     """What the scenario uses and nobody acts on, in words for people."""
 

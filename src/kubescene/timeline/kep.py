@@ -2,14 +2,15 @@
 
 An event has exactly one body, named by ``operation``::
 
-    ObjectCreated   Create          create          {operation, result}
-    ObjectPatched   Patch           patch           {operation, result}
-    ObjectDeleted   Delete          delete          {operation}
-    Done            Done            done            {operation}
-    Advanced        Advance         advance         {operation}, an extension
-    PodScheduled    PodScheduled    podScheduled    PodResult
-    PodUnscheduled  PodUnscheduled  podUnscheduled  PodResult
-    PodPreempted    PodPreempted    podPreempted    PodResult
+    ObjectCreated     Create          create          {operation, result}
+    ObjectPatched     Patch           patch           {operation, result}
+    ObjectDeleted     Delete          delete          {operation}
+    Done              Done            done            {operation}
+    Advanced          Advance         advance         {operation}, an extension
+    OperationOutcome  Outcome         outcome         {operation, state, ...}, an extension
+    PodScheduled      PodScheduled    podScheduled    PodResult
+    PodUnscheduled    PodUnscheduled  podUnscheduled  PodResult
+    PodPreempted      PodPreempted    podPreempted    PodResult
 
 Bodies are KEP-140's; ``operation`` is the type name of its first draft. ``scheduleResult`` is
 bounded: at most `ATTEMPTS_LISTED` attempts, with a ``cut`` marker where something was left out.
@@ -26,7 +27,7 @@ import orjson
 
 from kubescene.actors import Role
 from kubescene.clock import ScenarioStep, format_micro_time, parse_time
-from kubescene.timeline.facts import Advanced, Done, Fact
+from kubescene.timeline.facts import Advanced, Done, Fact, OperationOutcome
 from kubescene.timeline.lines import NOTHING, line_type
 from kubescene.timeline.object_facts import ObjectCreated, ObjectDeleted, ObjectPatched, ObjectState
 from kubescene.timeline.pod_facts import (
@@ -73,6 +74,15 @@ class KepOperation(KepShape, frozen=True, kw_only=True):
 
     operation: msgspec.Raw
     result: msgspec.Raw = NOTHING
+
+
+class KepOutcome(KepShape, frozen=True, kw_only=True):
+    """What came of an operation of some type, or of a part of it."""
+
+    operation: str
+    state: str
+    subject: str = ""
+    message: str = ""
 
 
 class CutNodes(KepShape, frozen=True, kw_only=True):
@@ -146,6 +156,7 @@ class Event(KepShape, frozen=True, kw_only=True):
     pod_scheduled: PodResult | None = None
     pod_unscheduled: PodResult | None = None
     pod_preempted: PodResult | None = None
+    outcome: KepOutcome | None = None
 
 
 SHOWN: dict[type[Fact], str] = {
@@ -157,6 +168,7 @@ SHOWN: dict[type[Fact], str] = {
     PodScheduled: "pod_scheduled",
     PodUnscheduled: "pod_unscheduled",
     PodPreempted: "pod_preempted",
+    OperationOutcome: "outcome",
 }
 """Where the body of an event stands that shows a fact."""
 OPERATIONS = {body: "".join(map(str.capitalize, body.split("_"))) for body in SHOWN.values()}
@@ -185,7 +197,7 @@ def event_of(fact: Fact) -> KepEvent:
     return KepEvent(fact.step, event.operation, msgspec.json.encode(event))
 
 
-def _body(fact: Any) -> KepOperation | PodResult:
+def _body(fact: Any) -> KepOperation | PodResult | KepOutcome:
     match fact:
         case ObjectCreated():
             return KepOperation(operation=_asked(fact), result=_shown(fact.record))
@@ -198,6 +210,13 @@ def _body(fact: Any) -> KepOperation | PodResult:
         case PodPreempted():
             at = _step(fact.step)
             return _pod_result(fact, preempted_by=fact.preempted_by, preempted_at=at)
+        case OperationOutcome():
+            return KepOutcome(
+                operation=fact.operation,
+                state=fact.state,
+                subject=fact.subject,
+                message=fact.message,
+            )
         case _:
             return KepOperation(operation=fact.operation)
 
@@ -380,6 +399,8 @@ def _members(kind: type[Fact], body: Any) -> dict[str, Any]:
         }
     if kind in (Done, Advanced):
         return {"operation": body.operation}
+    if kind is OperationOutcome:
+        return msgspec.structs.asdict(body)
     return _pod_members(kind, body)
 
 

@@ -122,6 +122,17 @@ class HttpClient:
         items = [it for it in page.items if it.record.owner == owner_uid]
         return [it.record.decode() for it in sorted(items, key=lambda it: it.order)]
 
+    def on_node(self, node: str, *, labels: LabelSelector | None = None) -> Objects:
+        api = self._discovery.find(POD)
+        page = list_all(
+            self._requests,
+            api,
+            labels="" if labels is None else str(labels),
+            fields=f"spec.nodeName={node}",
+            page_size=self._page_size,
+        )
+        return [listed.record.decode() for listed in page.items]
+
     def follow_row(self, ref: ObjectRef) -> Iterator[TableRow | None]:
         """What ``kubectl get -w`` shows of one object, without end; None when nothing came."""
         api = self._discovery.find(ref.gvk)

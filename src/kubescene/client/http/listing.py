@@ -9,14 +9,20 @@ from kubescene.errors import ExpiredError
 
 
 def list_all(
-    requests: Requests, api: ApiResource, *, namespace: str = "", labels: str = "", page_size: int
+    requests: Requests,
+    api: ApiResource,
+    *,
+    namespace: str = "",
+    labels: str = "",
+    fields: str = "",
+    page_size: int,
 ) -> Page:
     """One state of all objects, of one namespace if named."""
     try:
-        return _pages(requests, api, namespace, labels, page_size)
+        return _pages(requests, api, namespace, labels, fields, page_size)
     except ExpiredError:
         # It was forgotten between two pages: all at once then, which cannot expire.
-        return _pages(requests, api, namespace, labels, 0)
+        return _pages(requests, api, namespace, labels, fields, 0)
 
 
 def newest_revision(requests: Requests, api: ApiResource) -> int:
@@ -26,7 +32,7 @@ def newest_revision(requests: Requests, api: ApiResource) -> int:
 
 
 def _pages(
-    requests: Requests, api: ApiResource, namespace: str, labels: str, page_size: int
+    requests: Requests, api: ApiResource, namespace: str, labels: str, fields: str, page_size: int
 ) -> Page:
     items: Items = []
     token = ""
@@ -35,6 +41,7 @@ def _pages(
             api.collection(namespace),
             partial(_read_page, api.form),
             labelSelector=labels,
+            fieldSelector=fields,
             limit=str(page_size or ""),
             **{"continue": token},
         )

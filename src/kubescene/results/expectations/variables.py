@@ -94,6 +94,7 @@ NODE = row_type("node", rows.NodeRow)
 STEP = row_type("step", rows.StepRow)
 ATTEMPT = row_type("attempt", rows.AttemptRow)
 PREEMPTION = row_type("preemption", rows.PreemptionRow)
+OUTCOME = row_type("outcome", rows.OutcomeRow)
 USE = row_type("use", rows.UtilizationRow)
 ROW_TYPES: Mapping[Type, type[msgspec.Struct]] = {
     POD: rows.PodRow,
@@ -101,6 +102,7 @@ ROW_TYPES: Mapping[Type, type[msgspec.Struct]] = {
     STEP: rows.StepRow,
     ATTEMPT: rows.AttemptRow,
     PREEMPTION: rows.PreemptionRow,
+    OUTCOME: rows.OutcomeRow,
     USE: rows.UtilizationRow,
 }
 
@@ -160,6 +162,10 @@ def preemptions(run: RunSource) -> list[Any]:
     return plain(rows.preemption_rows(run.ledger))
 
 
+def outcomes(run: RunSource) -> list[Any]:
+    return plain(rows.outcome_rows(run.ledger))
+
+
 def utilization(run: RunSource) -> list[Any]:
     return plain(rows.utilization_rows(run.ledger))
 
@@ -185,6 +191,13 @@ ALL = (
     Variable("step", "The same by number: `step[2]`.", map_of(INT, STEP), steps_by_number),
     Variable("attempts", "Every attempt of a scheduler.", list_of(ATTEMPT), attempts),
     Variable("preemptions", "Pods that had to leave for others.", list_of(PREEMPTION), preemptions),
+    Variable(
+        "outcomes",
+        "What came of operations that take time, or did less than they seem to say: "
+        '`outcomes.all(o, o.state != "Refused")`.',
+        list_of(OUTCOME),
+        outcomes,
+    ),
     Variable("utilization", "Every node at the end of every step.", list_of(USE), utilization),
     Variable(
         MEASURES,

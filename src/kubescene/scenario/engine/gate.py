@@ -18,8 +18,9 @@ from kubescene.scenario.phases import StepPhase
 from kubescene.scenario.world import LiveScenario
 from kubescene.timeline.significance import is_significant
 
-CONTROLLER_PAUSED = StepPhase.CONTROLLER_PAUSED
-SIMULATION, PRESIMULATION, USER = Role.SIMULATION, Role.PRESIMULATION, Role.USER
+OPERATING, CONTROLLER_PAUSED = StepPhase.OPERATING, StepPhase.CONTROLLER_PAUSED
+SIMULATION, PRESIMULATION = Role.SIMULATION, Role.PRESIMULATION
+ENGINE, USER = Role.ENGINE, Role.USER
 
 
 class StepGate:
@@ -53,6 +54,10 @@ class StepGate:
             resource = resource_type.group_resource
             if not self.has_counted and is_significant(actor, resource, subresource):
                 self._move_step()
+        elif role is ENGINE:
+            if self._scenario.step_phase not in (None, OPERATING):
+                # An operation that was begun earlier goes on.
+                self._telling.enter(OPERATING, controller="")
         elif role is USER:
             refuse_outsider(self._scenario, actor, resource_type, name)
 

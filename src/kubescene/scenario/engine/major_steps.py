@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from kubescene.clock import ScenarioStep, parse_duration
 from kubescene.scenario.engine.endings import Endings
 from kubescene.scenario.engine.operating import Operating
+from kubescene.scenario.engine.outstanding import Outstanding
 from kubescene.scenario.engine.passing_time import PassingTime
 from kubescene.scenario.engine.play import Play
 from kubescene.scenario.engine.rest import Rest
@@ -23,9 +24,10 @@ class MajorSteps:
         self._telling = play.telling
         self._then = play.tasks.then
         self._endings = endings
-        self._operating = Operating(play)
-        self._rest = Rest(play)
-        self._time = PassingTime(play, self._rest)
+        self._outstanding = Outstanding(play)
+        self._operating = Operating(play, self._outstanding)
+        self._rest = Rest(play, self._outstanding)
+        self._time = PassingTime(play, self._rest, self._outstanding)
 
     @property
     def is_next(self) -> bool:
@@ -79,6 +81,8 @@ class MajorSteps:
         if phase is ScenarioPhase.PAUSED and self._script.next_major():
             self._then(self.next_step)
             return
+        if evaluation is None:
+            self._outstanding.tell_unfinished()
         evaluation = self._endings.evaluate(phase, evaluation)
         if evaluation is not None and evaluation.go_on():
             self._then(self.conclude, phase, evaluation)

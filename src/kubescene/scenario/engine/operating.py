@@ -4,8 +4,10 @@ from collections.abc import Sequence
 
 from kubescene.actors import ENGINE
 from kubescene.api.options import OperationOrigin
+from kubescene.scenario.engine.outstanding import LASTING, Outstanding
 from kubescene.scenario.engine.play import Play
 from kubescene.scenario.operations import OperationRunner
+from kubescene.scenario.operations.undertakings import State
 from kubescene.scenario.spec import Operation, OperationKind
 
 NOTED_ONLY = (OperationKind.DONE, OperationKind.ADVANCE)
@@ -15,24 +17,30 @@ NOTED_ONLY = (OperationKind.DONE, OperationKind.ADVANCE)
 class Operating:
     """Carries out operations in the order of the list."""
 
-    def __init__(self, play: Play) -> None:
+    def __init__(self, play: Play, outstanding: Outstanding) -> None:
         self._world = play.world
+        self._outstanding = outstanding
         self._recorder = play.recorder
         self._runner = OperationRunner(play.world.client(ENGINE), play.world.scheme)
         self._then = play.tasks.then
 
     def operate(self, operations: Sequence[Operation], index: int = 0, instance: int = 0) -> None:
-        """Carry out one operation, of a counted create one instance or a bunch."""
+        """Carry out one operation, of one with several objects one of them or a bunch."""
         if index == len(operations):
             return
-        operation, following = operations[index], instance + 1
+        operation, following, instances = operations[index], instance + 1, 1
         if operation.kind in NOTED_ONLY:
             self._note(operation)
+        elif operation.kind in LASTING:
+            self._outstanding.begin(operation)
         else:
-            self._runner.run(operation, instance)
-        if following < operation.instances:
+            instances = self._runner.run(operation, instance)
+            if not instances:
+                told = f"the selector matches no {operation.body['typeMeta']['kind']}"
+                self._outstanding.tell(operation, State.WARNING, told)
+        if following < instances:
             following += self._create_more(operation, following)
-        if following < operation.instances:
+        if following < instances:
             self._then(self.operate, operations, index, following)
         else:
             self._then(self.operate, operations, index + 1, 0)

@@ -1,6 +1,7 @@
 """An ``advanceOperation``: virtual time moves from one due instant to the next."""
 
 from kubescene.control import Patience
+from kubescene.scenario.engine.outstanding import Outstanding
 from kubescene.scenario.engine.play import Play
 from kubescene.scenario.engine.rest import Rest
 from kubescene.scenario.phases import StepPhase
@@ -9,13 +10,14 @@ from kubescene.scenario.phases import StepPhase
 class PassingTime:
     """Each instant at which somebody woke is a small step of its own, minor steps continuing."""
 
-    def __init__(self, play: Play, rest: Rest) -> None:
+    def __init__(self, play: Play, rest: Rest, outstanding: Outstanding) -> None:
         self._world = play.world
         self._participants = play.participants
         self._telling = play.telling
         self._patience = play.patience
         self._then = play.tasks.then
         self._rest = rest
+        self._outstanding = outstanding
 
     def begin(self, duration: int) -> None:
         self._telling.finish()
@@ -40,6 +42,7 @@ class PassingTime:
     def _do_what_is_due(self) -> None:
         revision = self._world.revision
         self._world.event_queue.run_due()
+        self._outstanding.go_on()
         if self._world.revision != revision or self._participants.is_anybody_awake():
             self._then(self._telling.finish)
             self._rest.come()

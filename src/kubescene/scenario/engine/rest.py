@@ -6,6 +6,7 @@ from kubescene.actors import Role
 from kubescene.clock import ScenarioStep
 from kubescene.control import Patience, Slot
 from kubescene.lane import CHUNK, CHUNK_SEEN, Passage
+from kubescene.scenario.engine.outstanding import Outstanding
 from kubescene.scenario.engine.play import Play
 from kubescene.scenario.phases import StepPhase
 
@@ -18,8 +19,9 @@ SIMULATION = Role.SIMULATION
 class Rest:
     """Lets a world come to rest, one round or one loop at a time."""
 
-    def __init__(self, play: Play) -> None:
+    def __init__(self, play: Play, outstanding: Outstanding) -> None:
         self._world = play.world
+        self._outstanding = outstanding
         self._scenario = play.scenario
         self._recorder = play.recorder
         self._participants = play.participants
@@ -35,8 +37,15 @@ class Rest:
         self._done_at.clear()
 
     def come(self) -> None:
+        """Until nobody has work, and no operation that is under way goes on by itself."""
+        if self._outstanding:
+            self._then(self._go_on)
         self._then(self._work, 0)
         self._then(self._settle, self._patience())
+
+    def _go_on(self) -> None:
+        if self._outstanding.go_on():
+            self.come()
 
     # -- settling ----------------------------------------------------------------------------------
 

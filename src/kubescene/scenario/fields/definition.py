@@ -242,5 +242,8 @@ def event_schema() -> JsonObject:
             "podScheduled": fields(pod),
             "podUnscheduled": fields(pod),
             "podPreempted": fields(pod),
+            "outcome": fields(
+                "What came of an operation beyond what it wrote: it waits, is refused, complete."
+            ),
         },
     )

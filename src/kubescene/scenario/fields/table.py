@@ -20,6 +20,7 @@ EXPLAIN_LEVELS = ("Auto", "Full", "Failures", "Off")
 OUTSIDE_KINDS = ("scheduler", "operator", "bag")
 FEEDS = ("OnePod", "AllPods")
 SETTINGS = ("Checked", "Unchecked")
+LABEL_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
 
 
 class FieldType(StrEnum):
@@ -121,8 +122,56 @@ TARGET = (
         record("labels", "Accepted, and not looked at: the name says which object.", open=True),
         record("annotations", "Accepted, and not looked at.", open=True),
         text("creationTimestamp", "Accepted empty, as programs in Go write it."),
-        required=True,
     ),
+)
+
+
+def label_selector(name: str, about: str) -> Field:
+    return record(
+        name,
+        f"{about}, as in a Deployment: `matchLabels`, `matchExpressions`. One that is empty is a "
+        "fault; `matchLabels: {}` is everything.",
+        Field("matchLabels", FieldType.OBJECT, "Labels that must be there.", is_map=True),
+        items_of(
+            "matchExpressions",
+            "What else must hold of the labels.",
+            record(
+                "",
+                "A requirement.",
+                text("key", "The label.", required=True),
+                text("operator", "How.", required=True, choices=LABEL_OPERATORS),
+                items_of("values", "Of `In` and `NotIn`.", text("", "A value.")),
+            ),
+        ),
+    )
+
+
+CHOICE = (
+    label_selector("selector", "Instead of `objectMeta`: the labels of all objects that are meant"),
+    text(
+        "namespace",
+        "Of a selector: only objects of this namespace.",
+        default="all of them",
+    ),
+    whole(
+        "limit",
+        "Of a selector: so many of them at most, the first by namespace and name.",
+        least=1,
+        most=MAX_COUNT,
+    ),
+    text(
+        "share",
+        "Of a selector: this part of them, such as `25%`, rounded up; the first by namespace and "
+        "name.",
+    ),
+)
+NUMBERED = whole(
+    "count",
+    "So many objects: `$(INDEX)` in the name and elsewhere becomes 0, 1, 2 ..., and `$$(INDEX)` "
+    "becomes `$(INDEX)`. Not beside a selector.",
+    least=1,
+    most=MAX_COUNT,
+    default="1",
 )
 
 CREATE = record(
@@ -154,8 +203,10 @@ CREATE = record(
 )
 PATCH = record(
     "patchOperation",
-    "Change an object that exists.",
+    "Change an object that exists, or several.",
     *TARGET,
+    *CHOICE,
+    NUMBERED,
     text("patch", "The patch, as JSON or YAML text.", required=True),
     text(
         "patchType",
@@ -177,26 +228,72 @@ PATCH = record(
         *_WRITE_OPTIONS,
     ),
 )
+_DELETE_OPTIONS = record(
+    "deleteOptions",
+    "As in Kubernetes.",
+    whole("gracePeriodSeconds", "How long a pod may take to end.", least=0),
+    record(
+        "preconditions",
+        "What must hold of the object.",
+        text("uid", "Its uid."),
+        text("resourceVersion", "Its revision."),
+    ),
+    text(
+        "propagationPolicy",
+        "What becomes of the objects that it owns.",
+        choices=PROPAGATION_POLICIES,
+    ),
+    *_OPTIONS_META,
+)
 DELETE = record(
     "deleteOperation",
-    "Delete an object.",
+    "Delete an object, or several.",
     *TARGET,
-    record(
-        "deleteOptions",
-        "As in Kubernetes.",
-        whole("gracePeriodSeconds", "How long a pod may take to end.", least=0),
-        record(
-            "preconditions",
-            "What must hold of the object.",
-            text("uid", "Its uid."),
-            text("resourceVersion", "Its revision."),
-        ),
-        text(
-            "propagationPolicy",
-            "What becomes of the objects that it owns.",
-            choices=PROPAGATION_POLICIES,
-        ),
-        *_OPTIONS_META,
+    *CHOICE,
+    NUMBERED,
+    _DELETE_OPTIONS,
+)
+EVICT = record(
+    "evictOperation",
+    "Evict pods, as far as their disruption budgets allow. Whoever is refused is asked for again "
+    "every 5 s of virtual time; until then the operation is outstanding, and the scenario goes on.",
+    record("typeMeta", "Always `v1`, `Pod`; not needed.", API_VERSION, KIND),
+    TARGET[1],
+    *CHOICE,
+    text("timeout", "Give up after that; `0s` is never.", default="0s"),
+    _DELETE_OPTIONS,
+)
+DRAIN = record(
+    "drainOperation",
+    "Cordon nodes, then empty them one after the other, as `kubectl drain` does: the fields are "
+    "its flags, and so are their defaults. It goes on while virtual time passes. A node whose pods "
+    "must not be touched is left, and told of.",
+    items_of("names", "The nodes, in this order.", text("", "The name of a node.")),
+    label_selector("selector", "Instead of `names`: the labels of the nodes"),
+    text("timeout", "How long one node may take; `0s` is for ever.", default="0s"),
+    flag("force", "Also pods that declare no controller.", default="false"),
+    flag(
+        "ignoreDaemonSets",
+        "Leave pods of DaemonSets where they are. Without it they keep a node from being drained.",
+        default="false",
+    ),
+    flag(
+        "deleteEmptyDirData",
+        "Also pods with an `emptyDir`, whose data is lost.",
+        default="false",
+    ),
+    whole(
+        "gracePeriodSeconds",
+        "How long a pod may take to end.",
+        least=0,
+        default="that of the pod",
+    ),
+    label_selector("podSelector", "Only pods with these labels"),
+    flag("disableEviction", "Delete pods, whatever disruption budgets say.", default="false"),
+    whole(
+        "skipWaitForDeleteTimeoutSeconds",
+        "Do not wait for pods that should have been gone for longer than that.",
+        least=1,
     ),
 )
 DONE = record(
@@ -209,11 +306,11 @@ ADVANCE = record(
     "Let virtual time pass after the step has come to rest. The last operation of its step.",
     text("duration", "How long, such as `90s` or `1h30m`.", required=True),
 )
-OPERATION_BODIES = (CREATE, PATCH, DELETE, DONE, ADVANCE)
+OPERATION_BODIES = (CREATE, PATCH, DELETE, EVICT, DRAIN, DONE, ADVANCE)
 
 OPERATION = record(
     "",
-    "One operation: exactly one of the five `...Operation` fields.",
+    "One operation: exactly one of the `...Operation` fields.",
     text(
         "id",
         "Its name in the timeline; made from its place if it has none. `@...` and `ID[n]` are "
@@ -225,7 +322,7 @@ OPERATION = record(
     text(
         "operation",
         "The type, as the drafts of KEP-140 name it. It must match the field that is set.",
-        choices=("Create", "Patch", "Delete", "Done", "Advance"),
+        choices=("Create", "Patch", "Delete", "Evict", "Drain", "Done", "Advance"),
     ),
     *OPERATION_BODIES,
 )

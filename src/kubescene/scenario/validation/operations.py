@@ -5,11 +5,14 @@ from typing import Any
 
 from kubescene.api.field_ownership.field_managers import manager_problem
 from kubescene.api.kinds import SCENARIO
+from kubescene.api.options import INDEX_MARK
 from kubescene.api.patching.patches import PatchType
+from kubescene.api.selectors import SelectorError
 from kubescene.clock import parse_duration
 from kubescene.errors import BadRequestError, ScenarioError
 from kubescene.scenario.reading.object_files import ScenarioFolder
 from kubescene.scenario.reading.patch_text import check_form, decode_patch
+from kubescene.scenario.reading.selections import read_share, selector_of
 from kubescene.scenario.validation.faults import Fault
 from kubescene.types import JsonObject
 
@@ -17,12 +20,16 @@ BODIES = {
     "createOperation": "Create",
     "patchOperation": "Patch",
     "deleteOperation": "Delete",
+    "evictOperation": "Evict",
+    "drainOperation": "Drain",
     "doneOperation": "Done",
     "advanceOperation": "Advance",
 }
 """The field that makes an operation what it is, and its type in the KEP's drafts."""
 DEFINITION = ("apiextensions.k8s.io", "CustomResourceDefinition", f"scenarios.{SCENARIO.group}")
 """The object that makes Scenarios a kind: its group, kind and name."""
+OF_SELECTORS = ("namespace", "limit", "share")
+INDEX = INDEX_MARK.decode()
 OPTIONS = ("createOptions", "patchOptions", "deleteOptions")
 
 
@@ -114,6 +121,39 @@ def _delete_faults(body: JsonObject, folder: ScenarioFolder | None) -> Iterator[
     yield from _option_faults(body, "deleteOptions")
 
 
+def _evict_faults(body: JsonObject, folder: ScenarioFolder | None) -> Iterator[Fault]:
+    del folder
+    types = body.get("typeMeta")
+    if types is not None and (types["apiVersion"], types["kind"]) != ("v1", "Pod"):
+        what = f"{types['apiVersion']} {types['kind']}"
+        yield Fault(("typeMeta",), f"only pods are evicted, v1 Pod, not {what}")
+    yield from _choice_faults(body)
+    yield from _option_faults(body, "deleteOptions")
+    yield from _limit_faults(body)
+
+
+def _drain_faults(body: JsonObject, folder: ScenarioFolder | None) -> Iterator[Fault]:
+    del folder
+    names = body.get("names")
+    if (names is None) == (body.get("selector") is None):
+        yield Fault((), "exactly one of names and selector must be set: which nodes to drain")
+    elif names is not None:
+        if not names:
+            yield Fault(("names",), "needs the name of at least one node")
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            yield Fault(("names",), f"{', '.join(twice)} is there twice")
+    for field in ("selector", "podSelector"):
+        yield from _selector_faults(body, field)
+    yield from _limit_faults(body)
+
+
+def _limit_faults(body: JsonObject) -> Iterator[Fault]:
+    try:
+        parse_duration(body.get("timeout") or "0s")
+    except ValueError as error:
+        yield Fault(("timeout",), str(error))
+
+
 def _done_faults(body: JsonObject, folder: ScenarioFolder | None) -> Iterator[Fault]:
     del folder
     if body.get("done") is False:
@@ -134,17 +174,68 @@ _CHECKS = {
     "createOperation": _create_faults,
     "patchOperation": _patch_faults,
     "deleteOperation": _delete_faults,
+    "evictOperation": _evict_faults,
+    "drainOperation": _drain_faults,
     "doneOperation": _done_faults,
     "advanceOperation": _advance_faults,
 }
 
 
 def _target_faults(body: JsonObject) -> Iterator[Fault]:
-    if is_scenario(body["typeMeta"]):
+    yield from _choice_faults(body)
+    yield from _number_faults(body)
+    types, named = body["typeMeta"], (body.get("objectMeta") or {}).get("name")
+    if is_scenario(types):
         yield Fault(("typeMeta",), "a scenario cannot create, change or delete Scenarios")
-    elif (*_group_kind(body["typeMeta"]), body["objectMeta"]["name"]) == DEFINITION:
+    elif _group_kind(types) == DEFINITION[:2] and named is None:
+        yield Fault(("selector",), "name the definitions: the kind Scenario could be among them")
+    elif (*_group_kind(types), named) == DEFINITION:
         # With it all Scenarios would go, the one that is played among them.
         yield Fault(("objectMeta",), "a scenario cannot change or delete the kind Scenario")
+
+
+def _choice_faults(body: JsonObject) -> Iterator[Fault]:
+    """One object by its name, or those of a selector."""
+    has_selector = body.get("selector") is not None
+    if body.get("objectMeta") is None and not has_selector:
+        yield Fault((), "needs objectMeta, or a selector")
+    elif body.get("objectMeta") is not None and has_selector:
+        yield Fault(("selector",), "objectMeta is set, too: keep one of them", of_name=True)
+    for field in () if has_selector else OF_SELECTORS:
+        if body.get(field) is not None:
+            hint = ": it belongs into objectMeta" if field == "namespace" else ""
+            yield Fault((field,), f"only beside a selector{hint}", of_name=True)
+    yield from _selector_faults(body, "selector")
+    if body.get("share") is not None:
+        try:
+            read_share(body["share"])
+        except ValueError as error:
+            yield Fault(("share",), str(error))
+
+
+def _selector_faults(body: JsonObject, field: str) -> Iterator[Fault]:
+    """What cannot be a selector, or matches everything without saying so."""
+    given = body.get(field)
+    if given is None:
+        return
+    if all(part is None for part in given.values()):
+        message = "it is empty and matches everything: say matchLabels: {} if that is meant"
+        yield Fault((field,), message)
+        return
+    try:
+        selector_of(given)
+    except SelectorError as error:
+        yield Fault((field,), str(error))
+
+
+def _number_faults(body: JsonObject) -> Iterator[Fault]:
+    if body.get("count") is None:
+        return
+    if body.get("selector") is not None:
+        yield Fault(("count",), "not beside a selector: limit says how many", of_name=True)
+    elif body["count"] > 1 and INDEX not in (body.get("objectMeta") or {}).get("name", INDEX):
+        message = "count is about several objects: put $(INDEX) into the name"
+        yield Fault(("objectMeta", "name"), message)
 
 
 def is_scenario(obj: Mapping[str, Any]) -> bool:

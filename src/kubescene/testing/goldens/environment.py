@@ -112,6 +112,10 @@ class ReplayClient:
         records = self.store.in_order_of_creation(self.resource(gvk))
         return [each.decode() for each in records if each.owner == owner_uid]
 
+    def on_node(self, node: str, *, labels: LabelSelector | None = None) -> Objects:
+        pods = self.list(POD, labels=labels)
+        return [each for each in pods if each["spec"].get("nodeName") == node]
+
     def get_scale(self, ref: ObjectRef) -> JsonObject:
         raise NotFoundError(f"{ref} has no scale in a golden")
 

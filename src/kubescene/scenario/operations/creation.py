@@ -1,4 +1,4 @@
-"""Carrying out one scenario operation through a client, as the engine."""
+"""What a create operation makes: one object, several, or one template many times."""
 
 from collections.abc import Callable, Iterable
 from typing import TypeAlias
@@ -8,7 +8,6 @@ from msgspec import structs
 
 from kubescene.actors import ENGINE, Actor
 from kubescene.api.options import INDEX_MARK, OperationOrigin, WriteOptions
-from kubescene.api.patching.patches import PatchType
 from kubescene.api.records.templates import (
     Blueprint,
     ClaimingBlueprint,
@@ -16,15 +15,10 @@ from kubescene.api.records.templates import (
     named,
     says_host,
 )
-from kubescene.api.scheme import GroupVersionKind, Scheme
 from kubescene.api.text.encoding import encode
-from kubescene.client import Client, ObjectRef
-from kubescene.errors import ApiError, ScenarioError
-from kubescene.scenario.options import delete_options, write_options
+from kubescene.scenario.options import write_options
 from kubescene.scenario.reading.alike import Likeness
-from kubescene.scenario.reading.patch_text import decode_patch
-from kubescene.scenario.spec import Operation, OperationKind
-from kubescene.scenario.subresources import SubresourceWriter, part_of
+from kubescene.scenario.spec import Operation
 from kubescene.types import JsonObject
 
 INDEX = INDEX_MARK.decode()
@@ -39,92 +33,6 @@ CreateAlike: TypeAlias = Callable[
 CLAIM = "persistentVolumeClaim"
 BARE = structs.replace(write_options(None), is_lasting=True)
 """What is said of a create that has no options. The engine changes no object that it creates."""
-
-
-class OperationRunner:
-    """Plays create, patch and delete operations. A refused one ends the scenario."""
-
-    def __init__(self, client: Client, scheme: Scheme) -> None:
-        self._client = client
-        self._scheme = scheme
-        self._creation: Creation | None = None
-        self._subresources = SubresourceWriter(client, scheme)
-
-    def run(self, operation: Operation, instance: int = 0) -> None:
-        """Carry it out; of a counted create, one instance.
-
-        Raises `ScenarioError` that says what the API answered.
-        """
-        try:
-            VERBS[operation.kind](self, operation, instance)
-        except ApiError as error:
-            verb = operation.kind.value.lower()
-            raise ScenarioError(
-                f"{verb} was refused: {error.message}",
-                where=operation.where,
-                path=operation.path,
-            ) from error
-
-    def run_more(self, operation: Operation, first: int, create: CreateAlike) -> int:
-        """Carry out the next instances of a counted create, as far as ``create`` can; how many."""
-        creation = self._creation
-        if creation is None or creation.operation is not operation:
-            return 0
-        return creation.create_more(first, create)
-
-    def _create(self, operation: Operation, instance: int) -> None:
-        if (likeness := operation.likeness) is not None:
-            obj, options = bare_creation(operation, likeness)
-            self._client.create(obj, options=options)
-            return
-        creation = self._creation
-        if creation is None or creation.operation is not operation:
-            creation = self._creation = Creation(operation)
-        obj, options = creation.instance(instance)
-        if part := part_of(operation.subresource, obj):
-            self._subresources.write(part, obj, options)
-        else:
-            self._client.create(obj, options=options)
-
-    def _patch(self, operation: Operation, _: int) -> None:
-        ref = self._target(operation.body)
-        patch_type = self._patch_type(operation.body, ref.gvk)
-        patch = decode_patch(operation.body["patch"])
-        origin = OperationOrigin.of(operation.id, operation.body)
-        options = told(write_options(operation.body.get("patchOptions")), origin)
-        if operation.subresource == "scale":
-            self._subresources.scale(ref, patch, patch_type, options)
-            return
-        self._client.patch(
-            ref, patch, patch_type=patch_type, subresource=operation.subresource, options=options
-        )
-
-    def _delete(self, operation: Operation, _: int) -> None:
-        self._client.delete(
-            self._target(operation.body),
-            options=delete_options(operation.body.get("deleteOptions")),
-            origin=OperationOrigin.of(operation.id, operation.body),
-        )
-
-    def _target(self, body: JsonObject) -> ObjectRef:
-        types, metadata = body["typeMeta"], body["objectMeta"]
-        resource_type = self._scheme.of_kind(types["apiVersion"], types["kind"])
-        namespace = (metadata.get("namespace") or "default") if resource_type.namespaced else ""
-        return ObjectRef(resource_type.gvk, metadata["name"], namespace)
-
-    def _patch_type(self, body: JsonObject, gvk: GroupVersionKind) -> PatchType:
-        given = body.get("patchType", body.get("PatchType"))
-        if given:
-            return PatchType.parse(given)
-        custom = self._scheme.of_kind(gvk.api_version, gvk.kind).custom
-        return PatchType.MERGE if custom else PatchType.STRATEGIC
-
-
-VERBS = {
-    OperationKind.CREATE: OperationRunner._create,
-    OperationKind.PATCH: OperationRunner._patch,
-    OperationKind.DELETE: OperationRunner._delete,
-}
 
 
 def told(

@@ -1,0 +1,79 @@
+"""Operations that are not over at once: begun in a step, they go on while virtual time passes."""
+
+from collections.abc import Callable
+
+from kubescene.actors import ENGINE
+from kubescene.clock import Scheduled
+from kubescene.scenario.engine.play import Play
+from kubescene.scenario.operations.drains import Drain
+from kubescene.scenario.operations.evictions import Eviction
+from kubescene.scenario.operations.undertakings import Setting, State, Undertaking
+from kubescene.scenario.spec import Operation, OperationKind
+from kubescene.timeline import OperationOutcome
+
+LASTING: dict[OperationKind, Callable[[Operation, Setting], Undertaking]] = {
+    OperationKind.EVICT: Eviction,
+    OperationKind.DRAIN: Drain,
+}
+"""Kinds of operations that may take time."""
+
+
+class Outstanding:
+    """What was begun and is not over, in the order in which it was begun."""
+
+    def __init__(self, play: Play) -> None:
+        self._world = play.world
+        self._recorder = play.recorder
+        self._undertakings: list[Undertaking] = []
+        self._alarm: Scheduled | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self._undertakings)
+
+    def begin(self, operation: Operation) -> None:
+        world = self._world
+        setting = Setting(world.client(ENGINE), world.scheme, world.clock, world.streams, self.tell)
+        self._undertakings.append(LASTING[operation.kind](operation, setting))
+        self.go_on()
+
+    def go_on(self) -> bool:
+        """Let each do what it can at this instant; whether anything was written."""
+        if not self._undertakings:
+            return False
+        revision = self._world.revision
+        for each in self._undertakings:
+            each.go_on()
+        self._undertakings = [each for each in self._undertakings if not each.is_over]
+        self._set_alarm()
+        return self._world.revision != revision
+
+    def tell(self, operation: Operation, state: State, message: str, subject: str = "") -> None:
+        """What came of an operation, or of a part of it."""
+        self._recorder.record(
+            OperationOutcome,
+            ENGINE,
+            id=operation.id,
+            operation=str(operation.kind),
+            state=str(state),
+            subject=subject,
+            message=message,
+        )
+
+    def tell_unfinished(self) -> None:
+        """The scenario pauses or ends here."""
+        for each in self._undertakings:
+            each.tell_unfinished()
+
+    def _set_alarm(self) -> None:
+        """Have time stop where somebody is due next. The alarm itself does nothing."""
+        due = min(filter(None, (each.due for each in self._undertakings)), default=None)
+        alarm = self._alarm
+        if alarm is not None and alarm.pending and alarm.instant == due:
+            return
+        if alarm is not None:
+            alarm.cancel()
+        self._alarm = None if due is None else self._world.event_queue.at(due, stop_here)
+
+
+def stop_here() -> None:
+    """An instant at which time stops."""

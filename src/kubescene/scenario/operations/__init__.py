@@ -1,0 +1,11 @@
+"""What operations do: one module for each kind of them.
+
+`runner` carries out those that are over at once, through a client, as the engine. An `Undertaking`
+(`undertakings`) goes on while virtual time passes: evictions that a budget refuses for a while,
+drains, arrivals.
+"""
+
+from kubescene.scenario.operations.creation import CreateAlike, IndexedTemplate
+from kubescene.scenario.operations.runner import OperationRunner
+
+__all__ = ["CreateAlike", "IndexedTemplate", "OperationRunner"]
