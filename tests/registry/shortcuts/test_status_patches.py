@@ -17,7 +17,7 @@ from kubescene.api.records import Record
 from kubescene.api.records.templates import Blueprint, NominatingBlueprint
 from kubescene.api.scheme import GroupResource
 from kubescene.clock import format_time
-from kubescene.controllers.kubelet.reconciler import RunningStatuses, running, stopped
+from kubescene.controllers.kubelet.reports import RunningStatuses, running, stopped
 from kubescene.errors import ApiError
 from kubescene.registry import Registry
 from kubescene.registry.admission.chain import AdmissionChain, AdmissionRequest
