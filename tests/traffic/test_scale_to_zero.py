@@ -4,14 +4,18 @@ from itertools import count
 
 import numpy as np
 import pytest
-from kubescene.traffic.flow.connections import AnyOrderSlot, InOrderSlot, RouterSlot
 
 from kubescene.autoscalers.dispatcher import Dispatcher
 from kubescene.clock import MILLISECOND, SECOND, Stream
 from kubescene.errors import TrafficError
 from kubescene.traffic import RequestOutcome, TrafficResult, TrafficSpec, run
 from kubescene.traffic.arrivals.arrivals import RecordedArrivals
-from kubescene.traffic.flow.connections import LeastConnections
+from kubescene.traffic.flow.connections import (
+    AnyOrderSlot,
+    InOrderSlot,
+    LeastConnections,
+    RouterSlot,
+)
 from kubescene.traffic.flow.flow import Flow, Station, processor_of
 from kubescene.traffic.flow.kernels import NEVER, Service
 from kubescene.traffic.flow.routing import RandomRouting, RoundRobin, Router

@@ -1,6 +1,6 @@
 """The kind Outage, as a CustomResourceDefinition."""
 
-from kubescene.controllers.definitions import TEXT, definition, own_kind
+from kubescene.api.own_kinds import TEXT, definition, own_kind
 from kubescene.types import JsonObject
 
 OUTAGE = own_kind("Outage")

@@ -4,12 +4,12 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from kubescene.api.kinds import NODE
+from kubescene.api.own_kinds import GROUP
 from kubescene.client import ObjectRef, Reader
 from kubescene.controllers.authoring import owner_key
 from kubescene.controllers.builtin.nodes.node_conditions import NO_SCHEDULE, taint, taints_of
 from kubescene.controllers.builtin.nodes.node_groups import INSTANCE
 from kubescene.controllers.builtin.outages.definition import GONE, OUTAGE, RECLAIM, SILENT
-from kubescene.controllers.definitions import GROUP
 from kubescene.controllers.kubelet.heartbeats import ANNOTATION, STOPPED
 from kubescene.controllers.reconcile import Delete, Patch, Write
 from kubescene.recording import WARNING, Notice, regarding
