@@ -35,6 +35,11 @@ class HeldObjects:
     def owned(self, gvk: GroupVersionKind, owner_uid: str) -> Objects:
         return [each for each in self.list(gvk) if owner_uid in owner_uids(each)]
 
+    def on_node(self, node: str, *, labels: LabelSelector | None = None) -> Objects:
+        del labels
+        pods = [each for each in self._objects if each["kind"] == "Pod"]
+        return [each for each in pods if each["spec"].get("nodeName") == node]
+
     def get_scale(self, ref: ObjectRef) -> JsonObject:
         raise NotFoundError(f"{ref} has no scale")
 

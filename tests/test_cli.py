@@ -421,16 +421,14 @@ def test_what_is_no_number_is_told_in_words(arguments: tuple[str, ...], told: st
 
 
 def test_what_is_not_simulated_is_named_and_strict_refuses_it(file: Path) -> None:
-    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
-    scaler = {
-        "apiVersion": "autoscaling/v2",
-        "kind": "HorizontalPodAutoscaler",
+    policy = {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "NetworkPolicy",
         "metadata": {"name": "h"},
-        "spec": {"scaleTargetRef": target, "maxReplicas": 3},
+        "spec": {"podSelector": {}},
     }
-    ScenarioBuilder("s").create(scaler, id="crunch").save(file)
-    kind = "HorizontalPodAutoscaler"
-    fault = f"{kind} has no effect: the controller {kind.lower()} does not run"
+    ScenarioBuilder("s").create(policy, id="crunch").save(file)
+    fault = "NetworkPolicy has no effect: there is no network to keep apart"
     warning = f"{fault} (operation 'crunch')"
     run, checked = kubescene("run", file), kubescene("validate", file)
     assert run.returncode == checked.returncode == 0

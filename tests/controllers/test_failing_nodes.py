@@ -1,11 +1,13 @@
 """What happens around nodes that fail: taints, evictions in their time, pods that are collected."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from kubescene.actors import ENGINE
 from kubescene.api.kinds import NODE, POD
+from kubescene.api.records.changes import Change
 from kubescene.client import Client, ObjectRef
 from kubescene.clock import SECOND, format_duration
 from kubescene.cluster import Cluster, ClusterOptions
@@ -505,11 +507,18 @@ def excess(collector: PodGarbageCollector, reader: Any) -> list[str]:
     return [each.ref.name for each in plan.writes if isinstance(each, Delete)]
 
 
+def told(collector: PodGarbageCollector) -> Callable[[Change], None]:
+    def tell(change: Change) -> None:
+        list(collector.observe(change))
+
+    return tell
+
+
 def test_with_every_pod_that_ends_the_others_are_not_ranked_anew() -> None:
     cluster = world()
     collector = PodGarbageCollector(most_ended=20)
     client = cluster.client(ENGINE)
-    client.watch(POD, lambda change: [*collector.observe(change)])
+    client.watch(POD, told(collector))
     for number in range(25):
         ended(cluster, f"p{number:02}", phase="Succeeded")
     reader = CountingReader(client)
@@ -528,7 +537,7 @@ def test_an_ended_pod_that_is_said_to_be_evicted_later_goes_first_then() -> None
     cluster = world()
     collector = PodGarbageCollector(most_ended=2)
     client = cluster.client(ENGINE)
-    client.watch(POD, lambda change: [*collector.observe(change)])
+    client.watch(POD, told(collector))
     for name in "abc":
         ended(cluster, name, phase="Failed")
     assert excess(collector, client) == ["a"]

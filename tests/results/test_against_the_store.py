@@ -41,7 +41,7 @@ def state(pod: Json) -> str:
 
 def compare(cluster: ClusterWorld, ledger: Ledger) -> None:
     """What nodes offer and pods take, node by node, and how many pods are in which state."""
-    pods = cluster.list("pods", namespace=None)
+    pods = cluster.list("pods")
     nodes = {node["metadata"]["name"]: node for node in cluster.list("nodes")}
     assert {node.name for node in ledger.standing()} == set(nodes)
     for node in ledger.standing():

@@ -399,7 +399,7 @@ def _schema_but_for(known: Collection[str], schema: JsonObject) -> JsonObject:
     properties = schema.get("properties") or {}
     if not known or any(schema.get(name) for name in _ALTERNATIVES):
         return schema
-    unsaid = {name: {} for name in properties if name in known}
+    unsaid: JsonObject = {name: {} for name in properties if name in known}
     return {**schema, "properties": {**properties, **unsaid}}
 
 

@@ -286,9 +286,9 @@ def pod(phase: str = "Running", **metadata: Any) -> JsonObject:
 
 
 OWNER = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "d", "controller": True}
-OWNED = {"ownerReferences": [OWNER]}
-MIRRORED = {"annotations": {"kubernetes.io/config.mirror": "x"}}
-LATE = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
+OWNED: JsonObject = {"ownerReferences": [OWNER]}
+MIRRORED: JsonObject = {"annotations": {"kubernetes.io/config.mirror": "x"}}
+LATE: JsonObject = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
 
 
 MISSING = (False, "Error", 'daemonsets.apps "d" not found')

@@ -49,7 +49,7 @@ def told(
         options.through,
         blueprint,
         options.is_lasting,
-        options.warn,
+        warn=options.warn,
     )
 
 

@@ -101,6 +101,7 @@ DUTIES: Mapping[str, str] = {
     "garbage-collector": "what belongs to an object that is gone stays",
     "kube-scheduler": "pods that say nothing of a node wait",
     "kubelet": "pods that have a node do not start, and nodes do not become ready",
+    "metricseries": "nobody says what is wrong with a MetricSeries",
     "namespace": "namespaces that are deleted stay, with all that is in them",
     "node-heartbeats": "a node lifecycle controller outside takes all nodes for silent",
     "node-lifecycle": "conditions of nodes do not become taints, and silent nodes are not noticed",
