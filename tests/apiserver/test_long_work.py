@@ -213,6 +213,7 @@ def test_a_long_list_is_written_beside_the_event_loop(
     http: Http, accept: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(rendering, "MANY", 2)
+    monkeypatch.setattr(rendering, "MANY_DECODED", 2)
     for number in range(3):
         http.post(CONFIG_MAPS, config_map(f"m-{number}"))
     written = threads_of(monkeypatch, rendering.Renderer, "_whole_list", lambda renderer: 0)
