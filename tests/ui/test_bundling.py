@@ -19,7 +19,7 @@ def test_what_is_needed_comes_before_and_once(tmp_path: Path) -> None:
         low="export const LOW = 1;\n",
         left='import { LOW } from "./low.js";\n\nexport const LEFT = LOW;\n',
         right='import { LOW } from "./low.js";\n\nexport function right() { return LOW; }\n',
-        main='import { LEFT } from "./left.js";\nimport { right } from "./right.js";\nright(LEFT)\n',
+        main='import { LEFT } from "./left.js";\nimport { right } from "./right.js";\nright(LEFT)',
     )
     script = one_script(entry)
     assert script.count("const LOW") == 1
