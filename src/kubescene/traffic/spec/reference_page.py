@@ -14,7 +14,7 @@ from kubescene.traffic.spec.fields import API_VERSION, KIND, TrafficSpec
 INTRODUCTION = f"""\
 # The TrafficRun, field by field
 
-<!-- Made from traffic/spec/fields.py and flows/fields.py: pytest tests/traffic/test_reference.py --update -->
+<!-- Made from traffic/spec and flows: pytest tests/traffic/test_reference.py --update -->
 
 A file holds one object with `apiVersion: {API_VERSION}`, `kind: {KIND}`, `metadata.name` and the
 `spec` below. Everything that is not listed is a fault. Durations are written as `90s` or `1h30m`,
