@@ -39,7 +39,7 @@ from kubescene.registry.preconditions import (
     not_found,
 )
 from kubescene.registry.shortcuts import WriteShortcuts
-from kubescene.registry.shortcuts.bunches import Bunch
+from kubescene.registry.shortcuts.templates import Bunch
 from kubescene.registry.subresources import binding
 from kubescene.registry.subresources.pod_subresources import POD_PARTS, narrowed
 from kubescene.registry.writes import (
