@@ -133,7 +133,7 @@ def test_too_much_is_put_by_unseen_until_nobody_is_connected(looks: list[int], b
                 assert not garbage.tidy(is_busy=True)
             else:
                 garbage.end_of_world()
-        assert [each for each in looks if each][0] == 1  # at nothing: all of it was put by before
+        assert next(each for each in looks if each) == 1  # at nothing: all of it was put by before
         assert gc.get_freeze_count() > 1_200_000
         assert garbage.tidy()
         assert not any(isinstance(each, World) for each in gc.get_objects())
