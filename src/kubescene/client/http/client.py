@@ -10,7 +10,7 @@ order of the second of its creation; and where an answer carries no object (to a
 eviction that left none), the record is the last state that the client has seen.
 """
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
