@@ -130,7 +130,7 @@ def cpu_of_threads() -> dict[int, float]:
 
 def spelled(frame: Any) -> str:
     """Where a thread is, from the outside in: functions of ours, and the innermost."""
-    names = []
+    names: list[str] = []
     while frame is not None:
         code = frame.f_code
         if "kubescene" in code.co_filename or not names:
@@ -168,8 +168,10 @@ def serve_and_note(file: str) -> None:
         await startup(http, sockets)
         beat()
 
-    EngineThread._next = noted_next  # type: ignore[method-assign]
-    server._Uvicorn.startup = noted_startup  # type: ignore[method-assign]
+    patched: Any = EngineThread
+    patched._next = noted_next
+    patched = server._Uvicorn
+    patched.startup = noted_startup
     sys.argv = ["kubescene", "serve", "--port", "0"]
     cli.main()
 
