@@ -137,10 +137,10 @@ class Lives:
         return course
 
     def last_status(
-        self, pod: JsonObject, behaviour: PodBehaviour, node: JsonObject | None, now: int
+        self, pod: JsonObject, behaviour: PodBehaviour, now: int, drained: int = 0
     ) -> Course:
-        """The same of a pod that is to go."""
-        return self._life(pod, behaviour, node, now).last_course()
+        """The same of a pod that is to go, and is done with what it does at an instant."""
+        return self._life(pod, behaviour, None, now).last_course(drained)
 
     def _life(
         self, pod: JsonObject, behaviour: PodBehaviour, node: JsonObject | None, now: int
@@ -335,13 +335,13 @@ class Life:
 
     # -- going -----------------------------------------------------------------------------
 
-    def last_course(self) -> Course:
+    def last_course(self, drained: int) -> Course:
         """A pod that is to go: its containers are stopped, and sidecars after the others."""
         metadata = self._pod["metadata"]
         grace = int(metadata.get("deletionGracePeriodSeconds") or 0) * SECOND
         asked = parse_time(metadata["deletionTimestamp"]) - grace
         init, mains = self._known("initContainerStatuses"), self._known("containerStatuses")
-        ends = self._stops(init, mains, asked, grace)
+        ends = self._stops(init, mains, asked, grace, drained)
         init = [self._stopped(each, ends) for each in init]
         mains = [self._stopped(each, ends) for each in mains]
         if any("running" in each["state"] for each in (*init, *mains)):
@@ -350,11 +350,13 @@ class Life:
         phase = phase_of(self._pod, [*init, *mains], is_terminal=True)
         return Course(self._status(phase, init, mains), None, self._said, over=True)
 
-    def _stops(self, init: Statuses, mains: Statuses, asked: int, grace: int) -> dict[str, End]:
+    def _stops(
+        self, init: Statuses, mains: Statuses, asked: int, grace: int, drained: int = 0
+    ) -> dict[str, End]:
         """How containers that run end, if they are asked to at an instant."""
         ends: dict[str, End] = {}
         for spec, status in zip(self._main_specs, mains, strict=True):
-            self._stop(spec, status, asked, grace, 0, ends)
+            self._stop(spec, status, asked, grace, drained, ends)
         turn = max((_gone_at(each, ends) for each in mains), default=0)
         for spec, status in reversed(list(zip(self._init_specs, init, strict=True))):
             self._stop(spec, status, asked, grace, turn if is_sidecar(spec) else 0, ends)

@@ -179,7 +179,7 @@ class KubeletReconciler:
             self._waiting.setdefault(pod["spec"]["nodeName"], {}).setdefault(key)
             return NOTHING
         if pod["metadata"].get("deletionTimestamp"):
-            plan = self._end(pod, reader, now)
+            plan = self._end(pod, now)
             said = stopping(pod) if self._is_to_stop(key) else ()
             return replace(plan, notices=[*said, *plan.notices]) if said else plan
         if pod["status"].get("phase") == PENDING:
@@ -351,15 +351,14 @@ class KubeletReconciler:
         status = made_ready(pod, format_time(now))
         return Plan((Patch(ObjectRef.to(pod), {"status": status}, subresource="status"),))
 
-    def _end(self, pod: JsonObject, reader: Reader, now: int) -> Plan:
+    def _end(self, pod: JsonObject, now: int) -> Plan:
         """A pod that is marked for deletion."""
         behaviour, _ = self._behaviour(pod)
         is_alive = pod["status"].get("phase") in (PENDING, RUNNING)
         if behaviour is None or not is_alive or not pod["status"].get("containerStatuses"):
             return self._stop(pod, now)
-        node = self._host(pod, behaviour, reader)
-        course = self._lives.last_status(pod, behaviour, node, now)
-        plan = self._planned(pod, node, course, now)
+        course = self._lives.last_status(pod, behaviour, now, self._drained(pod["metadata"], now))
+        plan = self._planned(pod, None, course, now)
         if not course.over:
             return plan
         at_once = DeleteOptions(uid=pod["metadata"]["uid"], grace_period_s=0)
@@ -383,13 +382,18 @@ class KubeletReconciler:
 
     def _until_stopped(self, metadata: JsonObject, now: int) -> int:
         """How long the containers of a pod that was deleted still run."""
-        delay, begun = self._delays.terminate, bool(self._usage)
-        if not delay and not begun:
+        delay = self._delays.terminate
+        if not delay and not self._usage:
             return 0
         grace = go_seconds(int(metadata.get("deletionGracePeriodSeconds", 0)))
         end = parse_time(metadata["deletionTimestamp"])
-        done = self._usage.drained_at(metadata["uid"], now, end) if begun else 0
+        done = self._drained(metadata, now)
         return max(min(max(end - grace, done) + delay, end) - now, 0)
+
+    def _drained(self, metadata: JsonObject, now: int) -> int:
+        """When a pod that was deleted is done with what it does; the past if nobody knows."""
+        end = parse_time(metadata["deletionTimestamp"])
+        return self._usage.drained_at(metadata["uid"], now, end) if self._usage else 0
 
 
 def key_of(record: Record) -> ObjectKey:
