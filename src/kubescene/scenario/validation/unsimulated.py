@@ -81,6 +81,10 @@ ENDING: Mapping[tuple[str, str], str] = {
 }
 """Kinds whose pods are meant to end by themselves, and what they do instead."""
 
+OUTAGE = ("kubescene.dev", "Outage")
+STOLEN = "the outage CpuStolen"
+UNSHARED = "its nodes are annotated, and nothing here runs slower on less CPU yet"
+
 AUTOSCALER = ("autoscaling", "HorizontalPodAutoscaler")
 MEASURED = ("kubescene.dev", "MetricSeries")
 """What brings the metrics of autoscalers."""
@@ -282,6 +286,8 @@ def _of_object(obj: JsonObject, players: Players) -> Iterator[Use]:
         return
     if (group, kind) in INERT:
         yield kind, INERT[group, kind]
+    if (group, kind) == OUTAGE and "CpuStolen" in _at(obj, "spec.what"):
+        yield STOLEN, UNSHARED
     if (group, kind) == AUTOSCALER and not players.bag:
         yield from _of_autoscaler(players)
     if kind in POD_SPECS:

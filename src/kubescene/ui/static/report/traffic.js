@@ -1,5 +1,8 @@
 // A decision that somebody clicked at is opened where it is told.
 
+import { byId } from "../shared/dom.js";
+import { setUpTheme } from "../shared/theme.js";
+
 setUpTheme(() => {});
 function openChosen() {
   const chosen = byId(location.hash.slice(1));

@@ -19,7 +19,7 @@ import numpy as np
 
 from kubescene.clock import SECOND, Stream
 from kubescene.clock.batches import Integers, scaled_exponentials, unit_exponentials
-from kubescene.traffic.flow.kernels import NEVER
+from kubescene.flows.kernels import NEVER
 
 ONE = 1 << 32
 """One request in Q32."""

@@ -17,8 +17,8 @@ import numpy as np
 
 from kubescene.clock import Stream
 from kubescene.clock.batches import Integers, scaled_exponentials, unit_exponentials
-from kubescene.traffic.arrivals.arrivals import REQUESTS_AT_ONCE, Arrivals
-from kubescene.traffic.flow.kernels import (
+from kubescene.flows.arrivals import REQUESTS_AT_ONCE, Arrivals
+from kubescene.flows.kernels import (
     NEVER,
     LeastLeftFirst,
     OldestFirst,
@@ -26,10 +26,10 @@ from kubescene.traffic.flow.kernels import (
     Served,
     Service,
 )
-from kubescene.traffic.flow.records import NO_REPLICA, RequestColumns, RequestOutcome
-from kubescene.traffic.flow.routing import Part, RequestBatch, Router
-from kubescene.traffic.flow.sampling import MetricsTimes, ReplicaMeter, ReplicaSample
-from kubescene.traffic.flow.waiting import ActivatorQueue
+from kubescene.flows.records import NO_REPLICA, RequestColumns, RequestOutcome
+from kubescene.flows.routing import Part, RequestBatch, Router
+from kubescene.flows.sampling import MetricsTimes, ReplicaMeter, ReplicaSample
+from kubescene.flows.waiting import ActivatorQueue
 
 MEAN_BITS = 45
 """Means of exponentials that are drawn by the thousand are shorter; longer ones are rounded."""

@@ -1,11 +1,15 @@
 // Steps as bars above nodes as heat, in the same columns; a cell can be pointed at, clicked and reached by keys.
 
+import { colours, ramp } from "./colours.js";
+import { bar, clamp, counted, h, number, percent } from "./dom.js";
+import { ABSENT } from "./heat.js";
+
 const STRIP = 96;
 const AXIS = 20;
 const WHOLE = 16;
 const LISTED = 120;
 
-class Drawing {
+export class Drawing {
   constructor(place, heat, steps) {
     this.heat = heat;
     this.steps = steps.map((step) => ({ bound: 0, unschedulable: 0, failed: 0, deleted: 0, preempted: 0, waiting: 0, ...step }));

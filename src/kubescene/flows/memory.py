@@ -1,8 +1,8 @@
 """The memory of replicas: how many requests fit, and how long one that was killed has to wait."""
 
 from kubescene.clock import MINUTE
-from kubescene.traffic.flow.kernels import NEVER
-from kubescene.traffic.spec.fields import MemoryModel
+from kubescene.flows.fields import MemoryModel
+from kubescene.flows.kernels import NEVER
 
 LONGEST_BACKOFF = 5 * MINUTE
 BACKOFF_FORGOTTEN = 10 * MINUTE

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from kubescene.clock import SECOND, Stream
 from kubescene.clock.draws import cosine
-from kubescene.traffic.arrivals.arrivals import ONE, ArrivalWindow, whole_second
+from kubescene.flows.arrivals import ONE, ArrivalWindow, whole_second
 
 _QUARTER = 1 << 30
 _TURN_BITS = 32

@@ -1,6 +1,8 @@
 // Decisions on the left, the explanation of the chosen one on the right.
 
-class Explorer {
+import { bar, counted, h, number } from "./dom.js";
+
+export class Explorer {
   constructor(place, decisions) {
     this.decisions = decisions;
     this.tag = "";
@@ -86,7 +88,7 @@ class Explorer {
 }
 
 // Why it came so, in one sentence.
-function sentence(each) {
+export function sentence(each) {
   const attempt = (each.attempts || 1) > 1 ? `, attempt ${each.attempt || 1} of ${each.attempts}` : "";
   const when = `At step ${each.step}${each.time ? ` (${each.time})` : ""}${attempt}: `;
   const fitting = `${number(each.feasible || 0)} of ${counted(each.evaluated || 0, "node")} that were looked at fit.`;
@@ -110,7 +112,7 @@ function moved(each, first, second) {
 // How often a plugin counts, where that is not once.
 const weight = (times) => (times > 1 ? h("small", {}, ` ×${times}`) : null);
 
-function scoreTable(each) {
+export function scoreTable(each) {
   const plugins = each.plugins || [];
   const most = Math.max(1, ...each.rows.flatMap((row) => row.scores || []));
   const score = (value) => h("td", { class: "n" }, h("span", { class: "score" }, bar((100 * value) / most), h("span", { class: value ? "" : "zero" }, number(value))));
@@ -123,14 +125,14 @@ function scoreTable(each) {
     left > 0 ? h("p", { class: "more" }, `and ${counted(left, "more node")} that fitted`) : null];
 }
 
-function refusals(each) {
+export function refusals(each) {
   if (!(each.refusals || []).length) return null;
   return [h("h4", {}, "Refused"), ...each.refusals.map((group) => h("div", { class: "refusal" }, h("span", { class: "many" }, counted(group.total, "node")),
     h("span", {}, h("b", {}, group.plugin), group.reasons ? `: ${group.reasons}` : ""),
     h("span", { class: "names" }, group.nodes.join(", "), group.total > group.nodes.length ? ` and ${number(group.total - group.nodes.length)} more` : "")))];
 }
 
-function preempting(each) {
+export function preempting(each) {
   if (!each.preemption) return null;
   const rows = (each.trials || []).map((trial) => h("tr", { class: trial.verdict === "chosen" ? "won" : null }, h("td", {}, trial.node), h("td", {}, trial.verdict),
     h("td", {}, (trial.victims || []).join(", ")), h("td", { class: "n" }, trial.violations ? number(trial.violations) : "")));

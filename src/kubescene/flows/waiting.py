@@ -9,8 +9,8 @@ from enum import StrEnum
 import numpy as np
 
 from kubescene.clock.batches import Integers
-from kubescene.traffic.flow.kernels import NEVER
-from kubescene.traffic.flow.records import NO_REPLICA, RequestColumns, RequestOutcome
+from kubescene.flows.kernels import NEVER
+from kubescene.flows.records import NO_REPLICA, RequestColumns, RequestOutcome
 
 
 class WhenNone(StrEnum):

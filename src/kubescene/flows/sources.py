@@ -5,45 +5,34 @@ Files have times, and what was measured then. Times are seconds, also since 1970
 """
 
 import csv
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from msgspec.structs import replace
 
-from kubescene.clock import SECOND, Streams
+from kubescene.clock import SECOND, Stream
 from kubescene.clock.batches import Integers
 from kubescene.errors import TrafficError
-from kubescene.traffic.arrivals import patterns
-from kubescene.traffic.arrivals.arrivals import (
-    Arrivals,
-    ArrivalWindow,
-    RecordedArrivals,
-    SpacedArrivals,
-)
-from kubescene.traffic.spec.checks import MOST_RPS, MOST_VALUE
-from kubescene.traffic.spec.fields import (
+from kubescene.flows import patterns
+from kubescene.flows.arrivals import ArrivalWindow
+from kubescene.flows.checks import MOST_RPS
+from kubescene.flows.fields import (
+    ArrivalPattern,
     ConstantTraffic,
     DiurnalTraffic,
-    ExternalMetricSeries,
     Interpolation,
     Pattern,
     PiecewiseTraffic,
     RampTraffic,
-    RateAt,
     ReplayTraffic,
     SinusoidalTraffic,
     SpikesTraffic,
     StepTraffic,
-    TrafficRun,
-    TrafficSpec,
     UniformTraffic,
-    ValueAt,
 )
-from kubescene.traffic.spec.units import TrafficDuration, instant_of
+from kubescene.flows.units import TrafficDuration, instant_of
 
 MOST_ROWS = 50_000_000
 
@@ -140,80 +129,10 @@ def _number(text: str, where: str, most: int) -> Decimal:
     return number
 
 
-MOST_REQUESTS = 1 << 31
-"""The sums of unit exponentials fit into 64 bits up to here."""
-
-
-@contextmanager
-def fitting_memory() -> Iterator[None]:
-    """What does not fit into memory is a fault of the run."""
-    try:
-        yield
-    except MemoryError as error:
-        told = "the run does not fit into memory, with 21 bytes and more for every request"
-        raise TrafficError(told, path="spec.traffic") from error
-
-
-@fitting_memory()
-def arrivals_of(spec: TrafficSpec, folder: Path | None = None) -> Arrivals:
-    """The arrivals of a run; files of the spec are looked for in ``folder``."""
-    if spec.traffic.pattern is Pattern.REPLAY:
-        return RecordedArrivals(
-            recorded(spec.traffic.replay or ReplayTraffic(), folder, int(spec.duration))
-        )
-    streams = Streams(spec.seed)
-    windows = windows_of(spec, streams, folder)
-    stream = streams.stream("traffic/arrivals")
-    arrivals = SpacedArrivals(windows, spec.traffic.spacing, stream, int(spec.duration))
-    if arrivals.expected >= MOST_REQUESTS:
-        raise TrafficError(
-            f"about {arrivals.expected} requests are more than the {MOST_REQUESTS} of one run",
-            path="spec.traffic",
-        )
-    return arrivals
-
-
-def embedded(run: TrafficRun, folder: Path | None = None) -> TrafficRun:
-    """The same run with what stands in its file written into it: complete in itself."""
-    run, halt = with_series(run, folder), int(run.spec.duration)
-    traffic = run.spec.traffic
-    if traffic.piecewise is not None and traffic.piecewise.file:
-        points = rate_points(traffic.piecewise, folder, halt)
-        rates = tuple(RateAt(at=TrafficDuration(point.instant), rps=point.rps) for point in points)
-        piecewise = replace(traffic.piecewise, points=rates, file="", origin=None)
-        traffic = replace(traffic, piecewise=piecewise)
-    elif traffic.replay is not None and traffic.replay.file:
-        arrivals = tuple(map(TrafficDuration, recorded(traffic.replay, folder, halt).tolist()))
-        replay = ReplayTraffic(arrivals=arrivals)
-        traffic = replace(traffic, replay=replay)
-    else:
-        return run
-    return replace(run, spec=replace(run.spec, traffic=traffic))
-
-
-def with_series(run: TrafficRun, folder: Path | None = None) -> TrafficRun:
-    """The same run with its metrics from outside placed in it, whatever they were read from."""
-    metrics, halt = run.spec.metrics, int(run.spec.duration)
-    if not any(each.file or each.origin is not None for each in metrics.external):
-        return run
-    placed = tuple(
-        ExternalMetricSeries(
-            name=each.name,
-            points=tuple(
-                ValueAt(at=TrafficDuration(at), value=value)
-                for at, value in series_points(each, folder, halt, index)
-            ),
-        )
-        for index, each in enumerate(metrics.external)
-    )
-    return replace(run, spec=replace(run.spec, metrics=replace(metrics, external=placed)))
-
-
 def windows_of(
-    spec: TrafficSpec, streams: Streams, folder: Path | None = None
+    traffic: ArrivalPattern, halt: int, noise: Stream, points: Sequence[patterns.RatePoint]
 ) -> Iterator[ArrivalWindow]:
-    """How many requests are expected when."""
-    traffic, halt = spec.traffic, int(spec.duration)
+    """How many requests are expected when, before ``halt`` at least."""
     match traffic.pattern:
         case Pattern.UNIFORM:
             uniform = traffic.uniform or UniformTraffic()
@@ -234,11 +153,11 @@ def windows_of(
             return patterns.spikes(_spikes(traffic.spikes or SpikesTraffic()), halt)
         case Pattern.DIURNAL:
             day = _diurnal(traffic.diurnal or DiurnalTraffic())
-            return patterns.diurnal(day, halt, streams.stream("traffic/noise"))
+            return patterns.diurnal(day, halt, noise)
         case _:
             piecewise = traffic.piecewise or PiecewiseTraffic()
             linear = piecewise.interpolation is Interpolation.LINEAR
-            return patterns.piecewise(rate_points(piecewise, folder, halt), linear, halt)
+            return patterns.piecewise(points, linear, halt)
 
 
 def _spikes(given: SpikesTraffic) -> patterns.Spikes:
@@ -252,27 +171,13 @@ def _diurnal(given: DiurnalTraffic) -> patterns.Diurnal:
 
 
 def rate_points(
-    given: PiecewiseTraffic, folder: Path | None, halt: int
+    given: PiecewiseTraffic, folder: Path | None, halt: int, path: str
 ) -> list[patterns.RatePoint]:
-    """The points of a piecewise pattern, from the spec or from its file, within the run."""
-    path = "spec.traffic.piecewise"
+    """The points of a piecewise pattern in the field ``path``, or of its file, within the run."""
     read = ArrivalSeries([(point.at, point.rps) for point in given.points], calendar=False)
     if given.file:
         read = ArrivalSeries.of(timed_values(given.file, folder, f"{path}.file", "rps", MOST_RPS))
     return [patterns.RatePoint(*each) for each in read.placed(given.origin, halt, path)]
-
-
-def series_points(
-    given: ExternalMetricSeries, folder: Path | None, halt: int, index: int = 0
-) -> list[tuple[int, float]]:
-    """The points of a metric from outside, from the spec or from its file, within the run."""
-    path = f"spec.metrics.external[{index}]"
-    read = ArrivalSeries([(point.at, point.value) for point in given.points], calendar=False)
-    if given.file:
-        read = ArrivalSeries.of(
-            timed_values(given.file, folder, f"{path}.file", "value", MOST_VALUE)
-        )
-    return read.placed(given.origin, halt, path)
 
 
 class ArrivalSeries(NamedTuple):
@@ -318,9 +223,9 @@ def check_place(first: int, origin: int, halt: int, path: str) -> None:
         )
 
 
-def recorded(given: ReplayTraffic, folder: Path | None, halt: int) -> Integers:
-    """The instants of a recording, in order."""
-    path, calendar = "spec.traffic.replay", False
+def recorded(given: ReplayTraffic, folder: Path | None, halt: int, path: str) -> Integers:
+    """The instants of a recording in the field ``path``, in order."""
+    calendar = False
     if given.file:
         instants = []
         for row in timed_rows(given.file, folder, f"{path}.file"):

@@ -1,5 +1,7 @@
 // As the system has it, or as the reader wants it; a page that may not store it forgets it.
 
+import { byId } from "./dom.js";
+
 const THEMES = ["auto", "light", "dark"];
 const KEPT_AS = "kubescene-theme";
 
@@ -25,7 +27,7 @@ function showTheme(theme) {
   byId("theme").textContent = `Theme: ${theme}`;
 }
 
-function setUpTheme(changed) {
+export function setUpTheme(changed) {
   let theme = THEMES.includes(storedTheme()) ? storedTheme() : "auto";
   showTheme(theme);
   byId("theme").addEventListener("click", () => {

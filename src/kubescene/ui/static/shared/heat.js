@@ -1,6 +1,8 @@
 // Nodes over steps as numbers: which rows there are, and what each cell holds.
 
-const ABSENT = 255;
+import { percent } from "./dom.js";
+
+export const ABSENT = 255;
 const ROWS = 280;
 const BUCKETS = ["over 100 %", "90 to 100 %", "80 to 90 %", "70 to 80 %", "60 to 70 %", "50 to 60 %", "40 to 50 %",
   "30 to 40 %", "20 to 30 %", "10 to 20 %", "up to 10 %", "empty"];
@@ -10,7 +12,7 @@ function bucketOf(share) {
   return share === 0 ? BUCKETS.length - 1 : Math.min(10, 10 - Math.floor((share - 1e-9) / 10));
 }
 
-class Heat {
+export class Heat {
   constructor(told) {
     this.columns = told.columns || [];
     this.resources = told.resources || [];

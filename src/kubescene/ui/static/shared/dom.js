@@ -1,6 +1,6 @@
 // Elements out of names and text. Text is only ever text: nothing here parses HTML.
 
-function h(tag, attributes, ...children) {
+export function h(tag, attributes, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes || {})) {
     if (name === "on") for (const [event, heard] of Object.entries(value)) element.addEventListener(event, heard);
@@ -12,16 +12,16 @@ function h(tag, attributes, ...children) {
   return element;
 }
 
-const byId = (id) => document.getElementById(id);
+export const byId = (id) => document.getElementById(id);
 const grouped = new Intl.NumberFormat("en-US");
-const number = (value) => grouped.format(value);
-const counted = (count, what) => `${number(count)} ${what}${count === 1 ? "" : "s"}`;
-const clamp = (value, least, most) => Math.max(least, Math.min(most, value));
+export const number = (value) => grouped.format(value);
+export const counted = (count, what) => `${number(count)} ${what}${count === 1 ? "" : "s"}`;
+export const clamp = (value, least, most) => Math.max(least, Math.min(most, value));
 
-function percent(share) {
+export function percent(share) {
   return share == null ? "no node" : `${Math.round(share * 10) / 10} %`;
 }
 
-function bar(share, tone) {
+export function bar(share, tone) {
   return h("span", { class: tone ? `bar ${tone}` : "bar" }, h("i", { "width%": clamp(share, 0, 100) }));
 }

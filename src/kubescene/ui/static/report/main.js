@@ -1,5 +1,11 @@
 // The page comes to life: everything else is written in the document already.
 
+import { Explorer } from "../shared/decisions.js";
+import { byId } from "../shared/dom.js";
+import { Drawing } from "../shared/drawing.js";
+import { Heat } from "../shared/heat.js";
+import { setUpTheme } from "../shared/theme.js";
+
 const told = JSON.parse(byId("data").textContent);
 let drawing = null;
 setUpTheme(() => drawing && drawing.draw());

@@ -18,8 +18,8 @@ from heapq import heapify, heappop, heappush, heapreplace
 
 import numpy as np
 
-from kubescene.traffic.flow.kernels import NEVER, Service
-from kubescene.traffic.flow.routing import BatchDivision, RequestBatch, parts_of
+from kubescene.flows.kernels import NEVER, Service
+from kubescene.flows.routing import BatchDivision, RequestBatch, parts_of
 
 MOST_GONE = 256
 """So many who have left are remembered before they are forgotten all at once."""

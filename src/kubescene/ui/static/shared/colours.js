@@ -1,5 +1,7 @@
 // Utilisation from dark to bright, even in lightness, and safe for people who see fewer colours.
 
+import { clamp, h } from "./dom.js";
+
 const STOPS = ["440154", "472c7a", "3b518b", "2c718e", "21908d", "27ad81", "5cc863", "aadc32", "fde725"];
 const RAMP = Array.from({ length: 101 }, (_, place) => {
   const at = (place / 100) * (STOPS.length - 1);
@@ -9,10 +11,10 @@ const RAMP = Array.from({ length: 101 }, (_, place) => {
   return `rgb(${mixed.join(" ")})`;
 });
 
-const ramp = (share) => RAMP[clamp(Math.round(share), 0, 100)];
+export const ramp = (share) => RAMP[clamp(Math.round(share), 0, 100)];
 
 // What a name of the style sheet is at the moment, as a colour that a canvas takes.
-function colour(name) {
+export function colour(name) {
   const probe = h("i", { hidden: true });
   probe.style.color = `var(--${name})`;
   document.body.append(probe);
@@ -21,7 +23,7 @@ function colour(name) {
   return found;
 }
 
-function colours() {
+export function colours() {
   const names = ["text", "soft", "faint", "line", "absent", "panel", "good-fill", "bad-fill", "wait-fill", "odd-fill", "track"];
   return Object.fromEntries(names.map((name) => [name, colour(name)]));
 }
