@@ -13,7 +13,7 @@ import msgspec
 from kubescene.errors import ConfigurationError
 from kubescene.results.ledger import Ledger
 from kubescene.results.ledger_entries import FEEDS, OutcomeEntry, PodEntry
-from kubescene.results.over_time.following import BUDGET, WORKLOADS
+from kubescene.results.over_time.entries import BUDGET, WORKLOADS
 from kubescene.results.states import States, text_of
 from kubescene.timeline import (
     Advanced,

@@ -10,7 +10,7 @@ Failed. Pods that are bound or terminating take room of their node, as long as i
 """
 
 from collections.abc import Mapping
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
@@ -36,12 +36,14 @@ from kubescene.results.ledger_entries import (
     Totals,
     add_amounts,
 )
-from kubescene.results.over_time.entries import BudgetEntry, WorkloadEntry
-from kubescene.results.over_time.following import Moment, WorkloadFollower
+from kubescene.results.over_time.entries import BudgetEntry, Moment, WorkloadEntry
 from kubescene.results.over_time.instants import Instants
 from kubescene.results.states import Amounts, NodeState, PodState, is_broken
 from kubescene.timeline import Outcome
 from kubescene.timeline.pod_lives import FINAL_PHASES
+
+if TYPE_CHECKING:
+    from kubescene.results.over_time.following import WorkloadFollower
 
 FAILED = "Failed"
 NOWHERE = ScenarioStep(0, 0)
@@ -86,7 +88,7 @@ class Ledger:
         """Of workloads that another one owns: ``NAMESPACE/Kind/name`` to ``Kind/name``."""
         self.instants = Instants()
         self._nodes_ready = 0
-        self._follower = WorkloadFollower(self.workloads, self.budgets, self.owners)
+        self._follower: WorkloadFollower | None = None
         self._pods: dict[PodKey, PodEntry] = {}
         """The newest of every name."""
         self._standing: dict[str, NodeEntry] = {}
@@ -270,26 +272,35 @@ class Ledger:
     def claim_removed(self, namespace: str, name: str) -> None:
         self._devices.claim_removed(self, (namespace, name))
 
+    @property
+    def _following(self) -> "WorkloadFollower":
+        """Who reads workloads; loaded with the first of them."""
+        if self._follower is None:
+            from kubescene.results.over_time.following import WorkloadFollower
+
+            self._follower = WorkloadFollower(self.workloads, self.budgets, self.owners)
+        return self._follower
+
     def workload_written(self, kind: str, namespace: str, name: str, uid: str, text: Text) -> None:
         """A workload is as its text says."""
-        self._follower.written(kind, namespace, name, uid, text, Moment(self.step, self.time))
+        self._following.written(kind, namespace, name, uid, text, Moment(self.step, self.time))
 
     def workload_removed(self, kind: str, namespace: str, name: str) -> None:
-        self._follower.removed(kind, namespace, name, Moment(self.step, self.time))
+        self._following.removed(kind, namespace, name, Moment(self.step, self.time))
 
     def budget_written(self, namespace: str, name: str, text: Text) -> None:
         """A PodDisruptionBudget is as its text says."""
-        self._follower.budget_written(namespace, name, text, Moment(self.step, self.time))
+        self._following.budget_written(namespace, name, text, Moment(self.step, self.time))
 
     def budget_removed(self, namespace: str, name: str) -> None:
-        self._follower.budget_removed(namespace, name, Moment(self.step, self.time))
+        self._following.budget_removed(namespace, name, Moment(self.step, self.time))
 
     def pod_restarted(self, namespace: str, name: str, restarts: int) -> PodEntry | None:
         """A container of a pod, whose entry this returns, began once more; so often they did."""
         pod = self.pod(namespace, name)
         if pod is not None:
             times, when = restarts - pod.restarts, Moment(self.step, self.time)
-            self._follower.restarted(namespace, pod.owner, times, when)
+            self._following.restarted(namespace, pod.owner, times, when)
         return pod
 
     def publish(self, name: str, devices: Amounts) -> None:

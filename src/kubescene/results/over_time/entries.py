@@ -1,13 +1,38 @@
 """What is kept of workloads and of budgets that protect them, times in nanoseconds since 1970."""
 
+from typing import NamedTuple
+
 import msgspec
 
 from kubescene.clock import ScenarioStep
 from kubescene.results.states import Labels
 
+DEPLOYMENT, REPLICA_SET = "Deployment", "ReplicaSet"
+STATEFUL_SET, DAEMON_SET = "StatefulSet", "DaemonSet"
+JOB, CRON_JOB = "Job", "CronJob"
+WORKLOADS = frozenset(
+    {
+        ("apps", DEPLOYMENT),
+        ("apps", REPLICA_SET),
+        ("apps", STATEFUL_SET),
+        ("apps", DAEMON_SET),
+        ("batch", JOB),
+        ("batch", CRON_JOB),
+        ("", "ReplicationController"),
+    }
+)
+"""Kinds of objects that own pods, by group."""
+BUDGET = ("policy", "PodDisruptionBudget")
 COMPLETE, GOING_ON, STALLED = "Complete", "Unfinished", "Stalled"
 SUPERSEDED = "Superseded"
 """States of a roll-out."""
+
+
+class Moment(NamedTuple):
+    """When something was written."""
+
+    step: ScenarioStep
+    time: int
 
 
 class Counts(msgspec.Struct, frozen=True, array_like=True, gc=False):

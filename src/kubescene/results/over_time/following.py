@@ -3,40 +3,30 @@
 A workload is the object on top: a Deployment, not its ReplicaSets; a CronJob, not its Jobs.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 import orjson
 
-from kubescene.clock import ScenarioStep
 from kubescene.results.over_time.entries import (
     COMPLETE,
+    CRON_JOB,
+    DAEMON_SET,
+    DEPLOYMENT,
     GOING_ON,
+    JOB,
     NO_COUNTS,
+    REPLICA_SET,
     STALLED,
+    STATEFUL_SET,
     SUPERSEDED,
     BudgetEntry,
     Counts,
+    Moment,
     RolloutEntry,
     WorkloadEntry,
 )
 
-DEPLOYMENT, REPLICA_SET = "Deployment", "ReplicaSet"
-STATEFUL_SET, DAEMON_SET = "StatefulSet", "DaemonSet"
-JOB, CRON_JOB = "Job", "CronJob"
-WORKLOADS = frozenset(
-    {
-        ("apps", DEPLOYMENT),
-        ("apps", REPLICA_SET),
-        ("apps", STATEFUL_SET),
-        ("apps", DAEMON_SET),
-        ("batch", JOB),
-        ("batch", CRON_JOB),
-        ("", "ReplicationController"),
-    }
-)
-"""Kinds of objects that own pods, by group."""
-BUDGET = ("policy", "PodDisruptionBudget")
 OWNERS = frozenset({DEPLOYMENT, CRON_JOB, STATEFUL_SET, DAEMON_SET})
 """Kinds that own other workloads."""
 ROLLING = frozenset({DEPLOYMENT, STATEFUL_SET, DAEMON_SET})
@@ -46,13 +36,6 @@ NOTHING = msgspec.Raw(b"null")
 
 WorkloadKey = tuple[str, str]
 """Namespace, and ``Kind/name``."""
-
-
-class Moment(NamedTuple):
-    """When something was written."""
-
-    step: ScenarioStep
-    time: int
 
 
 class _Owner(msgspec.Struct, frozen=True):
