@@ -13,7 +13,7 @@ import msgspec
 from kubescene.errors import ConfigurationError
 from kubescene.results.ledger import Ledger
 from kubescene.results.ledger_entries import FEEDS, OutcomeEntry, PodEntry
-from kubescene.results.over_time.entries import BUDGET, WORKLOADS
+from kubescene.results.over_time.entries import BUDGET, REPLICA_SET, WORKLOADS
 from kubescene.results.states import States, text_of
 from kubescene.timeline import (
     Advanced,
@@ -185,10 +185,15 @@ class Entries:
         elif kind == CLAIM:
             self.ledger.claim_written(fact.namespace, fact.name, text_of(fact))
         elif kind in WORKLOADS:
-            names = kind[1], fact.namespace, fact.name, fact.uid
-            self.ledger.workload_written(*names, text_of(fact))
+            self._workload(fact, kind[1])
         elif kind == BUDGET:
             self.ledger.budget_written(fact.namespace, fact.name, text_of(fact))
+
+    def _workload(self, fact: ObjectCreated | ObjectPatched | ObjectKept, kind: str) -> None:
+        if kind == REPLICA_SET and self.ledger.is_owned(kind, fact.namespace, fact.name):
+            return  # its Deployment tells of its pods
+        text = text_of(fact)
+        self.ledger.workload_written(kind, fact.namespace, fact.name, fact.uid, text)
 
     def _deleted(self, fact: ObjectDeleted) -> None:
         self._wrote(fact)

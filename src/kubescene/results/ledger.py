@@ -281,6 +281,10 @@ class Ledger:
             self._follower = WorkloadFollower(self.workloads, self.budgets, self.owners)
         return self._follower
 
+    def is_owned(self, kind: str, namespace: str, name: str) -> bool:
+        """Whether another workload owns it."""
+        return f"{namespace}/{kind}/{name}" in self.owners
+
     def workload_written(self, kind: str, namespace: str, name: str, uid: str, text: Text) -> None:
         """A workload is as its text says."""
         self._following.written(kind, namespace, name, uid, text, Moment(self.step, self.time))

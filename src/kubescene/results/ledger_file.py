@@ -13,6 +13,7 @@ by who holds it: equal runs have equal columns.
 """
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, Generic, TypeVar, get_type_hints
 from zlib import crc32
@@ -133,7 +134,11 @@ LedgerColumns = msgspec.defstruct(
 )
 """A whole ledger."""
 
-_COLUMNS = msgspec.json.Decoder(LedgerColumns)
+
+@cache
+def column_decoder() -> Any:
+    """Of a whole ledger; a run that leaves one behind needs none."""
+    return msgspec.json.Decoder(LedgerColumns)
 
 
 class _Table(Generic[T]):
@@ -337,7 +342,7 @@ def read_ledger(path: Path, timeline: Path) -> Ledger | None:
         return None
     if first != msgspec.json.encode(_header_of(timeline, columns)):
         return None
-    return ledger_of(_COLUMNS.decode(columns))
+    return ledger_of(column_decoder().decode(columns))
 
 
 def _is_for(first: bytes, size: int, columns: bytes) -> bool:

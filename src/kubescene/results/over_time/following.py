@@ -16,7 +16,6 @@ from kubescene.results.over_time.entries import (
     GOING_ON,
     JOB,
     NO_COUNTS,
-    REPLICA_SET,
     STALLED,
     STATEFUL_SET,
     SUPERSEDED,
@@ -89,7 +88,7 @@ class _Status(msgspec.Struct, frozen=True, rename="camel"):
     ready: int | None = None
     succeeded: int = 0
     failed: int = 0
-    conditions: tuple[_Condition, ...] | None = None
+    conditions: msgspec.Raw = NOTHING
 
 
 class WorkloadText(msgspec.Struct, frozen=True):
@@ -108,7 +107,9 @@ class WorkloadText(msgspec.Struct, frozen=True):
     def is_stalled(self) -> bool:
         """Whether its deadline for progress has passed."""
         stalled = "ProgressDeadlineExceeded"
-        return any(each.reason == stalled for each in self.status.conditions or ())
+        return any(
+            each.reason == stalled for each in _CONDITIONS.decode(self.status.conditions) or ()
+        )
 
     @property
     def waits_for_deletion(self) -> bool:
@@ -143,6 +144,7 @@ class _BudgetText(msgspec.Struct, frozen=True):
 
 _WORKLOAD = msgspec.json.Decoder(WorkloadText)
 _BUDGET = msgspec.json.Decoder(_BudgetText)
+_CONDITIONS = msgspec.json.Decoder(tuple[_Condition, ...] | None)
 _TEMPLATE = msgspec.json.Decoder(_Template)
 
 
@@ -166,8 +168,6 @@ class WorkloadFollower:
     ) -> None:
         """A workload was created or changed."""
         key = namespace, f"{kind}/{name}"
-        if kind == REPLICA_SET and owner_key(*key) in self._owners:
-            return  # its Deployment tells of its pods
         told = _WORKLOAD.decode(text)
         owner = controller_of(told)
         if owner:
@@ -222,19 +222,28 @@ class WorkloadFollower:
 
     def _told(self, entry: WorkloadEntry, counts: Counts, when: Moment) -> None:
         """Note what an entry says now, if that is something else than before."""
-        least, now = counts.available, (when.time, when.step.major)
-        last = entry.history[-1] if entry.history else None
-        if last is not None and (last.time, last.step) == now:
-            entry.history.pop()
-            if least is not None and last.least_available is not None:
-                least = min(least, last.least_available)
-        elif last is not None and counts == msgspec.structs.replace(
-            last, least_available=counts.least_available
-        ):
-            return
-        entry.history.append(
-            msgspec.structs.replace(
-                counts, time=when.time, step=when.step.major, least_available=least
+        history, least = entry.history, counts.available
+        last = history[-1] if history else None
+        if last is not None:
+            if is_same(last, counts):
+                return
+            if last.time == when.time and last.step == when.step.major:
+                history.pop()
+                if least is not None and last.least_available is not None:
+                    least = min(least, last.least_available)
+        history.append(
+            Counts(
+                when.time,
+                when.step.major,
+                counts.desired,
+                counts.pods,
+                counts.updated,
+                counts.ready,
+                counts.available,
+                counts.completions,
+                counts.failures,
+                counts.restarts,
+                least,
             )
         )
         self._reach(entry, counts, when)
@@ -355,31 +364,44 @@ def counts_of(kind: str, told: WorkloadText, before: Counts) -> Counts:
     if kind == CRON_JOB:
         return before
     if kind == JOB:
-        wanted = spec.parallelism if spec.completions is None else spec.completions
-        return msgspec.structs.replace(
-            before,
-            desired=wanted,
+        return Counts(
+            desired=spec.parallelism if spec.completions is None else spec.completions,
             pods=0 if status.active == NOTHING else int(bytes(status.active)),
             ready=status.ready or 0,
             completions=status.succeeded,
             failures=status.failed,
+            restarts=before.restarts,
         )
     if kind == DAEMON_SET:
-        return msgspec.structs.replace(
-            before,
+        return Counts(
             desired=status.desired_number_scheduled,
             pods=status.current_number_scheduled,
             updated=status.updated_number_scheduled,
             ready=status.number_ready,
             available=status.number_available,
+            restarts=before.restarts,
         )
-    return msgspec.structs.replace(
-        before,
+    return Counts(
         desired=1 if spec.replicas is None else spec.replicas,
         pods=status.replicas,
         updated=status.updated_replicas if kind in ROLLING else None,
         ready=status.ready_replicas,
         available=status.available_replicas,
+        restarts=before.restarts,
+    )
+
+
+def is_same(one: Counts, other: Counts) -> bool:
+    """Whether both say the same, whenever that was."""
+    return (
+        one.ready == other.ready
+        and one.available == other.available
+        and one.pods == other.pods
+        and one.updated == other.updated
+        and one.desired == other.desired
+        and one.restarts == other.restarts
+        and one.completions == other.completions
+        and one.failures == other.failures
     )
 
 

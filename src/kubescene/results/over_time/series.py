@@ -21,9 +21,11 @@ from kubescene.results.over_time.workloads import Group, Workloads
 from kubescene.results.rows import Clockwork
 
 CHANGE, STEP = "change", "step"
+CHANGE_OR_STEP = "change or step"
+"""As `CHANGE`, and where a step begins."""
 MOST_MARKS = 1_000_000
 Every: TypeAlias = str | int
-"""`CHANGE`, `STEP`, or a span of time in nanoseconds."""
+"""`CHANGE`, `STEP`, `CHANGE_OR_STEP`, or a span of time in nanoseconds."""
 When = tuple[int, int]
 """A time and a major step."""
 T = TypeVar("T")
@@ -109,7 +111,8 @@ def marks_of(ledger: Ledger, every: Every, changes: Iterable[When] = ()) -> list
         return [Mark((each.ended_time, each.major), each.ended_time, True) for each in ledger.steps]
     if isinstance(every, int):
         return with_ends(list(regular(ledger, every)), ledger.time)
-    return with_ends(sorted(set(changes)), ledger.time)
+    begins = [(step.started_time, step.major) for step in ledger.steps]
+    return with_ends(sorted({*changes, *(begins if every == CHANGE_OR_STEP else ())}), ledger.time)
 
 
 def regular(ledger: Ledger, every: int) -> Iterator[When]:
