@@ -37,11 +37,11 @@ from kubescene.controllers.builtin.workloads.controller_revisions import (
 from kubescene.controllers.builtin.workloads.daemon_places import (
     FIRST_BACK_OFF,
     GENERATION_LABEL,
-    BackOff,
     Daemon,
+    DaemonHistory,
     DaemonNode,
     DaemonPod,
-    History,
+    FailedPodsBackOff,
     Revision,
     daemon_pod,
     tolerations_of,
@@ -243,7 +243,9 @@ class DaemonSetReconciler:
         if known is not None and not known.is_over(now):
             heappush(daemon.due, (known.since + known.length, node))
             return True
-        daemon.back_offs[node] = BackOff(FIRST_BACK_OFF, now) if known is None else known.next(now)
+        daemon.back_offs[node] = (
+            FailedPodsBackOff(FIRST_BACK_OFF, now) if known is None else known.next(now)
+        )
         return False
 
     def _claims(
@@ -266,7 +268,7 @@ class DaemonSetReconciler:
 
 def found_history(
     daemon_set: JsonObject, daemon: Daemon, reader: Reader
-) -> tuple[History | None, list[Write]]:
+) -> tuple[DaemonHistory | None, list[Write]]:
     """The revisions of a set, or what has to be written before they can be told."""
     template = daemon_set["spec"]["template"]
     owned = in_order(reader.owned(CONTROLLER_REVISION, daemon_set["metadata"]["uid"]))
@@ -283,13 +285,13 @@ def found_history(
         if collisions != before:
             change = {"status": {"collisionCount": collisions}}
             writes.append(Patch(ObjectRef.to(daemon_set), change, subresource="status"))
-        return (None, writes) if writes else (History(template, hash_of(made), old), [])
+        return (None, writes) if writes else (DaemonHistory(template, hash_of(made), old), [])
     kept = current[-1]
     if len(current) > 1:
         return None, without_doubles(daemon, kept, current[:-1])
     if number_of(kept) < number:
         return None, [renumbered(kept, number)]
-    return History(template, hash_of(kept), old), []
+    return DaemonHistory(template, hash_of(kept), old), []
 
 
 def without_doubles(daemon: Daemon, kept: JsonObject, doubles: list[JsonObject]) -> list[Write]:
