@@ -29,6 +29,8 @@ from kubescene.controllers.builtin.storage.ephemeral_volume import ephemeral_vol
 from kubescene.controllers.builtin.storage.persistent_volume_binder import persistent_volume_binder
 from kubescene.controllers.builtin.storage.resource_claim import resource_claim
 from kubescene.controllers.builtin.storage.storage_protection import storage_protection
+from kubescene.controllers.builtin.traffic.definition import DEFINITION as TRAFFICS
+from kubescene.controllers.builtin.traffic.reconciler import traffic
 from kubescene.controllers.builtin.workloads.daemonset import daemonset
 from kubescene.controllers.builtin.workloads.deployment import deployment
 from kubescene.controllers.builtin.workloads.disruption import disruption
@@ -72,6 +74,7 @@ def table(
         Registration("cronjob", cronjob),
         Registration("ttl-after-finished", ttl_after_finished),
         Registration("disruption", disruption),
+        Registration("traffic", traffic, (TRAFFICS,)),
         controller_from(MetricSeriesReconciler),
         Registration("horizontalpodautoscaler", horizontal_autoscaler),
         Registration("endpoints", endpoints),

@@ -61,6 +61,7 @@ KINDS: Mapping[tuple[str, str], str] = {
     ("kubescene.dev", "NodeGroup"): "node-provider",
     ("kubescene.dev", "NodeSet"): "nodeset",
     ("kubescene.dev", "Outage"): "outage",
+    ("kubescene.dev", "Traffic"): "traffic",
     ("policy", "PodDisruptionBudget"): "disruption",
     ("resource.k8s.io", "ResourceClaimTemplate"): "resourceclaim",
 }
@@ -86,10 +87,12 @@ STOLEN = "the outage CpuStolen"
 UNSHARED = "its nodes are annotated, and nothing here runs slower on less CPU yet"
 
 AUTOSCALER = ("autoscaling", "HorizontalPodAutoscaler")
-MEASURED = ("kubescene.dev", "MetricSeries")
+TRAFFIC = ("kubescene.dev", "Traffic")
+MEASURED = (("kubescene.dev", "MetricSeries"), TRAFFIC)
 """What brings the metrics of autoscalers."""
-UNMEASURED = "nobody measures anything: create a MetricSeries"
+UNMEASURED = "nobody measures anything: create a MetricSeries or a Traffic"
 TIMELESS = "no time passes, and it looks every 15 seconds: add an `advanceOperation`"
+REQUESTLESS = "no time passes, and no request comes: add an `advanceOperation`"
 
 TAINTS: Mapping[str, tuple[str, str]] = {
     "NoExecute": ("taint-eviction", "nobody evicts pods that run there already"),
@@ -201,7 +204,7 @@ class Players:
             ],
             any(each.kind is OutsideKind.BAG for each in outside),
             spec.simulation.workloads,
-            any(_makes(each, MEASURED) for each in spec.operations),
+            any(_makes(each, kind) for each in spec.operations for kind in MEASURED),
             any(each.kind is OperationKind.ADVANCE for each in spec.operations),
         )
 
@@ -290,6 +293,8 @@ def _of_object(obj: JsonObject, players: Players) -> Iterator[Use]:
         yield STOLEN, UNSHARED
     if (group, kind) == AUTOSCALER and not players.bag:
         yield from _of_autoscaler(players)
+    if (group, kind) == TRAFFIC and not players.timed:
+        yield kind, REQUESTLESS
     if kind in POD_SPECS:
         yield from _of_behaviour(obj, (group, kind), players)
     if (group, kind) == ("", "Node"):
