@@ -28,7 +28,7 @@ from kubescene.controllers.builtin.workloads.controller_revisions import (
 )
 from kubescene.controllers.builtin.workloads.pod_tally import TERMINAL_PHASES
 from kubescene.controllers.builtin.workloads.rollouts.limits import share
-from kubescene.controllers.builtin.workloads.stateful_claims import (
+from kubescene.controllers.builtin.workloads.stateful_sets.claims import (
     CLAIM,
     ClaimSlot,
     changed_owners,
@@ -39,7 +39,7 @@ from kubescene.controllers.builtin.workloads.stateful_claims import (
     uses_claims,
     with_claims,
 )
-from kubescene.controllers.builtin.workloads.stateful_members import (
+from kubescene.controllers.builtin.workloads.stateful_sets.members import (
     INDEX_LABEL,
     NAME_LABEL,
     Members,
