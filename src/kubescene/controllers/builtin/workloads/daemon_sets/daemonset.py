@@ -1,7 +1,7 @@
 """The DaemonSet controller: a pod on every node that fits, updated node by node.
 
 A pass makes and removes pods first. Only when there is nothing left of that, a rolling update takes
-its next step. Nodes are judged in `daemon_places`; here this becomes writes.
+its next step. Nodes are judged in `places`; here this becomes writes.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
