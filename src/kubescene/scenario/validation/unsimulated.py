@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 from kubescene.controllers.kubelet.behaviour import WorkloadBehaviour, behaviour_of
 from kubescene.errors import ScenarioError
 from kubescene.scenario.outside import OutsideKind
-from kubescene.scenario.reading.alike import Likeness
+from kubescene.scenario.reading.alike import SharedBody
 from kubescene.scenario.reading.patch_text import decode_patch
 from kubescene.scenario.spec import Operation, OperationKind, ScenarioSpec
 from kubescene.scheduler import SchedulerOptions
@@ -211,7 +211,7 @@ class Players:
 def unsimulated(spec: ScenarioSpec, players: Players) -> list[Unsimulated]:
     """Everything that the scenario's objects and patches use in vain, each once, in order."""
     found: dict[str, Unsimulated] = {}
-    known: dict[Likeness, Uses] = {}
+    known: dict[SharedBody, Uses] = {}
     for operation in spec.operations:
         for what, why in (*_uses(operation, players, known), *_unwritten(operation)):
             use = found.setdefault(what, Unsimulated(what, why, operation))
@@ -219,14 +219,14 @@ def unsimulated(spec: ScenarioSpec, players: Players) -> list[Unsimulated]:
     return list(found.values())
 
 
-def _uses(operation: Operation, players: Players, known: dict[Likeness, Uses]) -> Uses:
+def _uses(operation: Operation, players: Players, known: dict[SharedBody, Uses]) -> Uses:
     """What an operation uses in vain. Of alike objects the first is looked at."""
-    likeness = operation.likeness
-    if likeness is None:
+    shared = operation.shared_body
+    if shared is None:
         return tuple(use for obj in _objects(operation) for use in _of_object(obj, players))
-    uses = known.get(likeness)
+    uses = known.get(shared)
     if uses is None:
-        uses = known[likeness] = tuple(_of_object(likeness.body, players))
+        uses = known[shared] = tuple(_of_object(shared.body, players))
     return uses
 
 
@@ -324,7 +324,7 @@ def _makes(operation: Operation, group_kind: tuple[str, str]) -> bool:
     """Whether an operation creates objects of a kind."""
     if operation.kind is not OperationKind.CREATE:
         return False
-    body = operation.likeness.body if operation.likeness is not None else None
+    body = operation.shared_body.body if operation.shared_body is not None else None
     objects = [body] if body is not None else _objects(operation)
     return any(
         (str(obj["apiVersion"]).rpartition("/")[0], obj["kind"]) == group_kind for obj in objects
