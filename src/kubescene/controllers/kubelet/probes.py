@@ -1,6 +1,6 @@
 """Probes of a container: when they are made, how they turn out, and what a kubelet makes of that.
 
-Nothing is asked: how an application answers at a time after its start is data (`ProbeOutcome`), so
+Nothing is asked: how an application answers at a time after its start is data (`Answers`), so
 all of a probe's answers are a handful of stretches in which it passes or fails, and the instants at
 which a threshold is reached are worked out from these.
 """
