@@ -16,6 +16,7 @@ from kubescene.api.records.templates import TargetedBlueprint, targeted
 from kubescene.api.records.traits import COMES_OR_GOES, OWNED, RELABELED
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.api.selectors import from_label_selector
+from kubescene.api.selectors.daemon_fitness import DaemonNode, daemon_tolerations
 from kubescene.client import ObjectRef, Reader
 from kubescene.control.loops import ControllerContext
 from kubescene.controllers.authoring import controller_of
@@ -39,12 +40,10 @@ from kubescene.controllers.builtin.workloads.daemon_places import (
     GENERATION_LABEL,
     BackOff,
     Daemon,
-    DaemonNode,
     DaemonPod,
     History,
     Revision,
     daemon_pod,
-    tolerations_of,
 )
 from kubescene.controllers.builtin.workloads.orphans import Orphans, released
 from kubescene.controllers.reconcile import (
@@ -364,7 +363,7 @@ def creations(daemon_set: JsonObject, daemon: Daemon, nodes: Iterable[str]) -> I
     for field in ("annotations", "finalizers"):
         if given.get(field):
             metadata[field] = given[field]
-    spec = targeted({**spec, "tolerations": tolerations_of(spec)}, "")
+    spec = targeted({**spec, "tolerations": daemon_tolerations(spec)}, "")
     body: JsonObject = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
     options = WriteOptions(blueprint=TargetedBlueprint(body))
     news = notice(daemon_set, NORMAL, "SuccessfulCreate", "Created pod: {name}")
