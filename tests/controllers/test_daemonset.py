@@ -9,7 +9,7 @@ from kubescene.api.records.templates import target_of
 from kubescene.api.selectors.daemon_fitness import DaemonFitness, DaemonNode, daemon_tolerations
 from kubescene.cluster.options import ClusterOptions
 from kubescene.controllers.builtin.late_pods import LatePodsController
-from kubescene.controllers.builtin.workloads import daemonset
+from kubescene.controllers.builtin.workloads.daemon_sets import daemonset
 from kubescene.testing import make_node, make_pod
 from kubescene.types import JsonObject
 

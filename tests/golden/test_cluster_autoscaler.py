@@ -17,7 +17,7 @@ LOOPS = {
     "backoff": 239,
     "balancing": 40,
     "closed-loop": 416,
-    "constraints": 32,
+    "constraints": 34,
     "daemonsets": 105,
     "drain-rules": 92,
     "edges": 72,

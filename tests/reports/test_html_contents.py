@@ -16,7 +16,6 @@ from kubescene.reports.html.contents import ABSENT, Contents
 from kubescene.reports.html.decisions import digested, picked
 from kubescene.reports.html.heat import columns_of, level
 from kubescene.reports.html.page import SHELL
-from kubescene.reports.html.shell import style_sheet
 from kubescene.reports.html.waits import parted
 from kubescene.results.explaining import ExplainedAttempt, NodeVerdict
 from kubescene.results.ledger import Ledger
@@ -27,6 +26,7 @@ from kubescene.results.tables import tables
 from kubescene.scenario import ScenarioBuilder
 from kubescene.testing import make_node, make_pod
 from kubescene.timeline import Outcome
+from kubescene.ui.bundling import style_sheet
 from reported_runs import HOSTILE, example, failing, hostile, many_nodes, nothing
 from run_directories import read_summary
 

@@ -49,6 +49,7 @@ from kubescene.controllers.runtime import ReconcilerController
 from kubescene.errors import ApiError, NotFoundError
 from kubescene.recording import WARNING, Notice, regarding
 from kubescene.types import JsonObject
+from kubescene.usage.registry import UsageRegistry
 
 PENDING = "Pending"
 TERMINAL = ("Succeeded", "Failed")
@@ -84,13 +85,15 @@ class KubeletReconciler:
         streams: Streams | None = None,
         talks: bool = False,
         keeps: bool = True,
+        usage: UsageRegistry | None = None,
     ) -> None:
         """``workloads`` say how pods behave, ``streams`` are what is drawn for them.
 
         ``talks``: whether somebody wants to hear what it does with containers. What it ``keeps``
-        are reports, for those that are alike.
+        are reports, for those that are alike. ``usage`` knows when those that are stopped are done.
         """
         self._delays = delays
+        self._usage = UsageRegistry() if usage is None else usage
         self._workloads = workloads
         self._lives = Lives(streams or Streams(), delays.ready)
         self._talks = talks
@@ -321,11 +324,8 @@ class KubeletReconciler:
 
     def _stop(self, pod: JsonObject, now: int) -> Plan:
         metadata = pod["metadata"]
-        if self._delays.terminate:
-            grace = go_seconds(int(metadata.get("deletionGracePeriodSeconds", 0)))
-            deleted_at = parse_time(metadata["deletionTimestamp"]) - grace
-            if wait := remaining(deleted_at, min(self._delays.terminate, grace), now):
-                return Plan(requeue_after=wait)
+        if wait := self._until_stopped(metadata, now):
+            return Plan(requeue_after=wait)
         ref, at_once = ObjectRef.to(pod), DeleteOptions(uid=metadata["uid"], grace_period_s=0)
         phase = pod["status"].get("phase")
         if phase == RUNNING or (metadata.get("finalizers") and phase not in TERMINAL):
@@ -337,6 +337,16 @@ class KubeletReconciler:
         if metadata.get("deletionGracePeriodSeconds") == 0:
             return NOTHING
         return Plan((Delete(ref, at_once),))
+
+    def _until_stopped(self, metadata: JsonObject, now: int) -> int:
+        """How long the containers of a pod that was deleted still run."""
+        delay, begun = self._delays.terminate, bool(self._usage)
+        if not delay and not begun:
+            return 0
+        grace = go_seconds(int(metadata.get("deletionGracePeriodSeconds", 0)))
+        end = parse_time(metadata["deletionTimestamp"])
+        done = self._usage.drained_at(metadata["uid"], now, end) if begun else 0
+        return max(min(max(end - grace, done) + delay, end) - now, 0)
 
 
 def followed(first: Plan, then: Plan) -> Plan:
@@ -397,5 +407,6 @@ def kubelet(
         streams=context.streams,
         talks=context.recorder.on,
         keeps=context.shortcuts.kubelet_reports,
+        usage=context.usage,
     )
     return ReconcilerController(reconciler, context)

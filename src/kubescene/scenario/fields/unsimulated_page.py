@@ -13,10 +13,14 @@ from kubescene.scenario.validation.unsimulated import (
     INERT,
     KINDS,
     POD_FIELDS,
+    REQUESTLESS,
+    STOLEN,
     TAINTS,
     TIMELESS,
+    TRAFFIC,
     UNHEEDED,
     UNMEASURED,
+    UNSHARED,
 )
 from kubescene.scheduler.plugins.default_profile import default_plugins
 
@@ -49,8 +53,8 @@ UNTOLD = """\
 
 **Nodes**
 
-- Nobody measures heartbeats: a node fails when its condition Ready is written as `False` or
-  `Unknown`, see [nodes that fail](../guides/failing-nodes.md).
+- A node fails when its condition Ready is written as `False` or `Unknown`, or when an Outage
+  silences its kubelet, see [nodes that fail](../guides/failing-nodes.md).
 - No kubelet refuses a pod: one that an operation binds to a full node runs there. No eviction
   under pressure.
 
@@ -101,6 +105,8 @@ def not_simulated_page() -> str:
         *((f"completion of a {kind}", why) for (_, kind), why in ENDING.items()),
         (f"metrics of a {AUTOSCALER[1]}", UNMEASURED),
         (AUTOSCALER[1], TIMELESS),
+        (TRAFFIC[1], REQUESTLESS),
+        (STOLEN, UNSHARED),
         *((f"pod field {path}", why) for path, why in UNHEEDED.items()),
         *(
             (f"taint effect {effect}", why)
