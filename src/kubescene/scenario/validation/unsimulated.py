@@ -43,11 +43,6 @@ POD_FIELDS: Mapping[str, str] = {
 """Fields of a pod's spec, and the scheduler plugin that makes them count."""
 PLUGINS = frozenset(POD_FIELDS.values())
 
-UNHEEDED: Mapping[str, str] = {
-    "readinessGates": "nobody sets their conditions, and pods are ready without them",
-}
-"""Fields of a pod's spec that the kubelet stand-in pays no heed to."""
-
 KINDS: Mapping[tuple[str, str], str] = {
     ("", "ReplicationController"): "replicationcontroller",
     ("", "ResourceQuota"): "resourcequota",
@@ -349,7 +344,6 @@ def _of_pod(spec: JsonObject, players: Players) -> Iterator[Use]:
         return
     plugins = players.plugins.get(str(scheduler))
     if scheduler in players.schedulers:
-        yield from _unheeded(spec)
         return
     if plugins is None:
         names = ", ".join((*players.plugins, *players.schedulers))
@@ -362,13 +356,6 @@ def _of_pod(spec: JsonObject, players: Players) -> Iterator[Use]:
         for path, plugin in POD_FIELDS.items():
             if plugin not in plugins and any(_at(spec, path)):
                 yield f"pod field {path.replace('[]', '')}", f"the plugin {plugin} is not there"
-    yield from _unheeded(spec)
-
-
-def _unheeded(spec: JsonObject) -> Iterator[Use]:
-    for path, why in UNHEEDED.items():
-        if any(_at(spec, path)):
-            yield f"pod field {path}", why
 
 
 def _pod_spec(obj: JsonObject) -> JsonObject | None:
