@@ -31,10 +31,16 @@ from kubescene.node_autoscaling.scale_down import (
     Utilization,
     utilization,
 )
-from kubescene.node_autoscaling.scale_up import ScaleUp, ScaleUpPlanner, ScaleUpResult, Unhelped
+from kubescene.node_autoscaling.scale_up import (
+    ScaleUp,
+    ScaleUpPlanner,
+    ScaleUpResult,
+    Unhelped,
+    tell_pods,
+)
 from kubescene.node_autoscaling.snapshot import ClusterSnapshot
 from kubescene.node_autoscaling.status import AutoscalerStatus
-from kubescene.node_autoscaling.telling import Teller, tell_pods
+from kubescene.node_autoscaling.telling import Teller
 from kubescene.node_autoscaling.templates import NodeTemplate, Templates
 from kubescene.scheduler.options import SchedulerOptions
 from kubescene.types import JsonObject

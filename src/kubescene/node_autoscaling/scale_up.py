@@ -1,5 +1,6 @@
 """Scale-up: which groups grow for the pods that wait, and by how much."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 
@@ -322,3 +323,31 @@ def _refuse_failed(alike: Sequence[LikePods], failure: ScaleUp) -> None:
 
 def _waiting(alike: Sequence[LikePods], group: str) -> list[SeenPod]:
     return [pod for each in alike if each.is_helped and group in each.refused for pod in each.pods]
+
+
+# -- what pods are told --------------------------------------------------------------------
+
+
+def tell_pods(teller: Teller, done: ScaleUp) -> None:
+    """Tell waiting pods what was ordered for them, or why nothing was."""
+    if done.result not in (ScaleUpResult.SUCCESSFUL, ScaleUpResult.ERROR):
+        for each in done.remaining:
+            message = f"pod didn't trigger scale-up: {_reasons(done, each)}"
+            teller.about_pod(each.pod, "Normal", "NotTriggerScaleUp", message)
+    if done.resizes:
+        resizes = " ".join(map(str, done.resizes))
+        for pod in done.triggered:
+            message = f"pod triggered scale-up: [{resizes}]"
+            teller.about_pod(pod, "Normal", "TriggeredScaleUp", message)
+
+
+def _reasons(done: ScaleUp, unhelped: Unhelped) -> str:
+    if done.result is ScaleUpResult.AT_MOST_NODES:
+        return "max total nodes in cluster reached"
+    counts = Counter(
+        reason
+        for groups in (unhelped.rejected, unhelped.skipped)
+        for reasons in groups.values()
+        for reason in reasons
+    )
+    return ", ".join(sorted(f"{count} {reason}" for reason, count in counts.items()))
