@@ -32,7 +32,7 @@ from kubescene.api.records.changes import Change, ChangeType
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.client import ObjectRef
 from kubescene.client.http import HttpClient, read_kubeconfig
-from kubescene.clock import SECOND, ScaledClock, format_time
+from kubescene.clock import SECOND, WallClock, format_time
 from kubescene.errors import AlreadyExistsError
 from kubescene.testing.goldens import Golden, GoldenTally, replay
 from kubescene.testing.goldens.comparisons import GoldenDifference
@@ -103,7 +103,7 @@ class RealCaseWorld:
         self.namespace = namespace
         self._client = client
         self._quiet = quiet
-        self._clock = ScaledClock(1)
+        self._clock = WallClock()
         self._changed_at = 0
         self._known: dict[str, dict[str, JsonObject]] = {kind: {} for kind in FOLLOWED}
         self._scheme = builtin_scheme()

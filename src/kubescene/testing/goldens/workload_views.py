@@ -318,8 +318,6 @@ def config_map(obj: JsonObject) -> JsonObject:
 def workload(kind: str, obj: JsonObject) -> JsonObject:
     hidden = ("selector", "template", "jobTemplate", "volumeClaimTemplates")
     spec = {name: each for name, each in obj["spec"].items() if name not in hidden}
-    if spec.get("paused") is False:
-        del spec["paused"]  # The real server leaves it out.
     shown: JsonObject = {"spec": spec}
     if kind != "CronJob":
         template = obj["spec"]["template"]
