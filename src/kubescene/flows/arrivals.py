@@ -26,6 +26,8 @@ ONE = 1 << 32
 WINDOWS_AT_ONCE = 256
 REQUESTS_AT_ONCE = 1 << 16
 _CHUNK = 1 << 14
+HORIZON = 3600 * SECOND
+"""So far windows without an end are made first; then twice as far each time."""
 
 
 class ArrivalWindow(NamedTuple):
@@ -132,6 +134,53 @@ class SpacedArrivals:
         return np.sort(np.repeat(block[:, 0], counts) + offsets)
 
 
+class WindowSource(Protocol):
+    """A rate of arrivals that nobody has written down to its end."""
+
+    def before(self, halt: int) -> Iterable[ArrivalWindow]:
+        """The windows up to an instant; the last one may be cut there. Asked again, the same."""
+        ...
+
+
+class OpenArrivals(SpacedArrivals):
+    """Arrivals without an end: windows are made when they are near, and the rates may change."""
+
+    def __init__(self, spacing: Spacing, stream: Stream) -> None:
+        """Nobody comes before `begin`."""
+        self._source: WindowSource | None = None
+        self._unmade = NEVER
+        """Windows from here on are still to be made."""
+        super().__init__((), spacing, stream, NEVER)
+
+    def begin(self, source: WindowSource | None, now: int) -> None:
+        """From ``now`` on these are the rates, None for nobody; all before has been taken.
+
+        The sequence of points goes on: what was known of those to come is drawn anew.
+        """
+        self._source, self._unmade = source, NEVER if source is None else now
+        self._windows, self._mapped = self._windows[:0], 0
+        self._buffer = self._buffer[:0]
+        self._known_until = self._unmade
+
+    def _next_start(self) -> int:
+        left = self._windows[self._mapped :]
+        return int(left[0, 0]) if len(left) else self._unmade
+
+    def _fill(self) -> None:
+        if self._mapped < len(self._windows):
+            super()._fill()
+            return
+        assert self._source is not None
+        begin, horizon = self._unmade, max(2 * self._unmade, HORIZON)
+        windows = _before(self._source.before(horizon), horizon)
+        ends = windows[:, 0] + windows[:, 1]
+        # One that ends at the horizon may have been cut there, and is made another time.
+        cut = windows[ends >= horizon]
+        self._windows, self._mapped = _after(windows[(ends < horizon) & (ends > begin)], begin), 0
+        self._unmade = max(int(cut[0, 0]), begin) if len(cut) else horizon
+        self._known_until = self._next_start()
+
+
 class RecordedArrivals:
     """Instants that somebody has measured."""
 
@@ -175,6 +224,18 @@ def _before(windows: Iterable[ArrivalWindow], halt: int) -> Integers:
             break
         numbers.extend(window)
     return np.frombuffer(numbers, dtype=np.int64).reshape(-1, 3)
+
+
+def _after(windows: Integers, begin: int) -> Integers:
+    """The windows from an instant on; the one that lies across it keeps its share."""
+    late = np.maximum(begin - windows[:, 0], 0)
+    if late.any():
+        windows = windows.copy()
+        for place in np.flatnonzero(late).tolist():
+            start, width, mass = windows[place].tolist()
+            left = start + width - begin
+            windows[place] = begin, left, mass * left // width
+    return windows
 
 
 def _expected(windows: Integers, halt: int) -> int:

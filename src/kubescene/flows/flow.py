@@ -72,6 +72,7 @@ class DrainedReplica(NamedTuple):
 class _Leaving(NamedTuple):
     """A replica that leaves with requests inside, as it was then, and all it will have used."""
 
+    number: int
     processor: Processor
     until: int
     used: int
@@ -177,10 +178,17 @@ class Flow:
         found, self._samples = sorted(self._samples), []
         return found
 
-    def join(self, number: int, capacity: int, now: int) -> Station:
-        """Requests from ``now`` on reach this replica, too."""
+    def replace_arrivals(self, arrivals: Arrivals) -> None:
+        """Other requests come from now on."""
+        self._arrivals = arrivals
+
+    def join(
+        self, number: int, capacity: int, now: int, processor: Processor | None = None
+    ) -> Station:
+        """Requests from ``now`` on reach this replica, too, which may have a CPU of its own."""
         self.advance(now)
-        processor = processor_of(self._service, capacity, now)
+        if processor is None:
+            processor = processor_of(self._service, capacity, now)
         meter = None if self._times is None else ReplicaMeter(number, now, self._times, 0)
         station = Station(number, processor, meter)
         self.stations.append(station)
@@ -212,13 +220,26 @@ class Flow:
         self.used_before += used
         if before is not None:
             self._leaving = [each for each in self._leaving if each.until > now]
-            self._leaving.append(_Leaving(before, end, used))
+            self._leaving.append(_Leaving(station.number, before, end, used))
         inside = cpu.left()
         if not inside and station.last_end < end:
             return DrainedReplica(max(station.last_end, now), 0)
         if deadline > self.halt:
             return DrainedReplica(self.halt, 0)
         return DrainedReplica(deadline, self._kill(station, inside, deadline))
+
+    def end(self, number: int, now: int) -> int:
+        """Whoever is inside a replica that has left is killed now; how many they are."""
+        for leaving in self._leaving:
+            if leaving.number == number:
+                self.used_before -= leaving.left_to_do(now)
+        self._leaving = [each for each in self._leaving if each.number != number]
+        columns = self.columns
+        inside = (columns.replica == number) & (columns.outcome != RequestOutcome.OPEN)
+        rows = np.flatnonzero(inside & (columns.completed >= now))
+        columns.completed[rows] = now
+        columns.outcome[rows] = RequestOutcome.KILLED
+        return len(rows)
 
     def used(self, now: int) -> int:
         """Work done by all stations, those that left included, before ``now``."""

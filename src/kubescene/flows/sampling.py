@@ -13,11 +13,21 @@ from kubescene.clock import SECOND
 
 
 class MetricsTimes(NamedTuple):
-    """When replicas are sampled, and how long a sample takes to reach autoscalers."""
+    """When replicas are sampled, and how long a sample takes to reach autoscalers.
+
+    Each has marks of its own, or all have the marks that are ``phase`` after whole intervals.
+    """
 
     first: int
     interval: int
     lag: int
+    phase: int | None = None
+
+    def first_mark(self, now: int) -> int:
+        """Of a replica that became active now."""
+        if self.phase is None:
+            return now + self.first
+        return now + self.interval - (now - self.phase) % self.interval
 
 
 class ReplicaSample(NamedTuple):
@@ -43,7 +53,7 @@ class ReplicaMeter:
 
     def __init__(self, replica: int, now: int, times: MetricsTimes, used: int) -> None:
         self.replica = replica
-        self.next_mark = now + times.first
+        self.next_mark = times.first_mark(now)
         self.interval = times.interval
         self._at = now
         self._used = used

@@ -6,6 +6,7 @@ Files have times, and what was measured then. Times are seconds, also since 1970
 
 import csv
 from collections.abc import Iterable, Iterator, Sequence
+from copy import deepcopy
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import NamedTuple
@@ -32,6 +33,7 @@ from kubescene.flows.fields import (
     StepTraffic,
     UniformTraffic,
 )
+from kubescene.flows.kernels import NEVER
 from kubescene.flows.units import TrafficDuration, instant_of
 
 MOST_ROWS = 50_000_000
@@ -239,3 +241,19 @@ def recorded(given: ReplayTraffic, folder: Path | None, halt: int, path: str) ->
     check_place(first, origin, halt, path)
     placed: Integers = array - origin
     return placed
+
+
+class PatternWindows:
+    """The windows of a pattern that goes on for ever; a `WindowSource`."""
+
+    def __init__(self, traffic: ArrivalPattern, noise: Stream, path: str) -> None:
+        self._traffic = traffic
+        self._noise = noise
+        self._path = path
+
+    def before(self, halt: int) -> Iterator[ArrivalWindow]:
+        points = list[patterns.RatePoint]()
+        if self._traffic.pattern is Pattern.PIECEWISE:
+            piecewise = self._traffic.piecewise or PiecewiseTraffic()
+            points = rate_points(piecewise, None, NEVER, f"{self._path}.piecewise")
+        return windows_of(self._traffic, halt, deepcopy(self._noise), points)

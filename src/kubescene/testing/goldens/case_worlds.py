@@ -12,7 +12,7 @@ from kubescene.clock import SECOND
 from kubescene.cluster.options import ClusterOptions
 from kubescene.cluster.world import ClusterWorld
 from kubescene.controllers.builtin import table
-from kubescene.controllers.builtin.deletion.namespace import USUAL_DELAY
+from kubescene.controllers.builtin.namespaces.namespace import USUAL_DELAY
 from kubescene.controllers.registrations import ControllerRegistrations
 from kubescene.shortcuts import ALL, PLAIN
 from kubescene.types import JsonObject

@@ -144,7 +144,7 @@ class Fitness:
         return False, driven_out is None
 
 
-class Limits(Struct, frozen=True):
+class SurgeLimits(Struct, frozen=True):
     """How a set is updated. ``surge`` and ``unavailable`` are counts or percentages."""
 
     rolling: bool
@@ -162,11 +162,11 @@ class Limits(Struct, frozen=True):
         return (surge, unavailable) if surge or unavailable else (0, min(desired, 1))
 
 
-def limits_of(spec: JsonObject) -> Limits:
+def limits_of(spec: JsonObject) -> SurgeLimits:
     strategy = spec.get("updateStrategy") or {}
     pace = strategy.get("rollingUpdate") or {}
     rolling = strategy.get("type", "RollingUpdate") == "RollingUpdate"
-    return Limits(rolling, pace.get("maxSurge", 0), pace.get("maxUnavailable", 1))
+    return SurgeLimits(rolling, pace.get("maxSurge", 0), pace.get("maxUnavailable", 1))
 
 
 class Revision(Struct, frozen=True):
@@ -181,7 +181,7 @@ class Revision(Struct, frozen=True):
         )
 
 
-class BackOff(Struct, frozen=True):
+class FailedPodsBackOff(Struct, frozen=True):
     """How long failed pods of a node have to wait, since when."""
 
     length: int
@@ -190,13 +190,13 @@ class BackOff(Struct, frozen=True):
     def is_over(self, now: int) -> bool:
         return now - self.since >= self.length
 
-    def next(self, now: int) -> "BackOff":
+    def next(self, now: int) -> "FailedPodsBackOff":
         if now - self.since > 2 * LONGEST_BACK_OFF:
-            return BackOff(FIRST_BACK_OFF, now)
-        return BackOff(min(2 * self.length, LONGEST_BACK_OFF), now)
+            return FailedPodsBackOff(FIRST_BACK_OFF, now)
+        return FailedPodsBackOff(min(2 * self.length, LONGEST_BACK_OFF), now)
 
 
-class History(Struct, frozen=True):
+class DaemonHistory(Struct, frozen=True):
     """The revisions of a set: the hash of the one with this template, and all others."""
 
     template: JsonObject
@@ -207,7 +207,7 @@ class History(Struct, frozen=True):
         return template is self.template or template == self.template
 
 
-class Place(Struct, frozen=True):
+class DaemonPlace(Struct, frozen=True):
     """What was found on a node, counted until the next look. Numbers are 0 or 1."""
 
     desired: int = 0
@@ -232,7 +232,7 @@ class Place(Struct, frozen=True):
     """Pods that have to go."""
 
 
-NOTHING_THERE = Place()
+NOTHING_THERE = DaemonPlace()
 COUNTED = (
     "desired",
     "current",
@@ -253,11 +253,11 @@ class Daemon:
         self.selector = selector
         self.spec: JsonObject | None = None
         self.revision = Revision("", "")
-        self.history: History | None = None
-        self.back_offs: dict[str, BackOff] = {}
+        self.history: DaemonHistory | None = None
+        self.back_offs: dict[str, FailedPodsBackOff] = {}
         """How long failed pods of a node have to wait."""
         self.fitness = Fitness({})
-        self.limits = Limits(rolling=False, surge=0, unavailable=0)
+        self.limits = SurgeLimits(rolling=False, surge=0, unavailable=0)
         self.delay = 0
         self.pods: dict[str, DaemonPod] = {}
         self.hashes: Counter[str] = Counter()
@@ -274,7 +274,7 @@ class Daemon:
         self.old: dict[str, str] = {}
         self.broken: dict[str, str] = {}
         self.outdone: dict[str, str] = {}
-        self._places: dict[str, Place] = {}
+        self._places: dict[str, DaemonPlace] = {}
         self._by_node: dict[str, dict[str, DaemonPod]] = {}
 
     # -- pods ------------------------------------------------------------------------------
@@ -358,7 +358,9 @@ class Daemon:
         keep(self.broken, name, place.broken, there=bool(place.broken))
         keep(self.outdone, name, place.outdone, there=bool(place.outdone))
 
-    def _place(self, name: str, node: DaemonNode | None, now: int, put_off: IsPutOff) -> Place:
+    def _place(
+        self, name: str, node: DaemonNode | None, now: int, put_off: IsPutOff
+    ) -> DaemonPlace:
         found = self._by_node.get(name)
         pods = (
             [each for each in found.values() if not (each.deleting and is_over(each))]
@@ -381,7 +383,7 @@ class Daemon:
             place |= self._update(pods, now)
         if self.delay:
             self._note_times(name, pods, now)
-        return Place(**place)  # type: ignore[arg-type]
+        return DaemonPlace(**place)  # type: ignore[arg-type]
 
     def _counts(self, pods: list[DaemonPod], now: int) -> dict[str, object]:
         """What the status counts: a node is as its oldest pod."""
