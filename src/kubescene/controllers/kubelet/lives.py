@@ -142,6 +142,12 @@ class Lives:
         """The same of a pod that is to go, and is done with what it does at an instant."""
         return self._life(pod, behaviour, None, now).last_course(drained)
 
+    def resize_time(self, pod: JsonObject, behaviour: PodBehaviour) -> int:
+        """How long a resize takes."""
+        amount = behaviour.resize_time
+        generation = int(pod["metadata"].get("generation", 0))
+        return Draws(self._streams, pod, "pod", generation).of(amount, "resize-time")
+
     def _life(
         self, pod: JsonObject, behaviour: PodBehaviour, node: JsonObject | None, now: int
     ) -> "Life":
