@@ -183,7 +183,8 @@ def _read_annotations(given: tuple[tuple[str, str], ...]) -> PodBehaviour:
     for annotation, text in given:
         field = ANNOTATIONS[annotation]
         try:
-            read[field] = yaml.safe_load(text)
+            # A text is one as it is: what looks like more may stand in a message.
+            read[field] = text if field in TEXTS else yaml.safe_load(text)
             read_behaviour({field: read[field]})
         except (ValueError, yaml.YAMLError) as error:
             told = " ".join(str(error).split()).removeprefix(field).lstrip(":. ")
@@ -347,6 +348,7 @@ def snake_case(field: str) -> str:
 
 CONTAINERS = "containers"
 POD_TIMES = ("startTime", "resizeTime")
+TEXTS = ("pullError",)
 PULL_ERROR = "failed to pull and unpack image"
 """What is said of pulls that fail, if nothing else is."""
 PROBE_TIMES = ("passAfter", "failAfter", "failFor")

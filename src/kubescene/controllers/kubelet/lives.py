@@ -581,6 +581,9 @@ class Life:
         """How a container waits for a pull; itself if that is over, None if it is to be tried."""
         if pull.ends > self._now:
             self._dues.append(pull.ends)
+            if pull.attempt > 1 or ended(status) is not None:
+                # A kubelet tells of a pull when it is over; until then all is as it was.
+                return {**status}
             default = INITIALIZING if self._init_specs else CREATING
             return waits_for(status, default)
         if pull.error is None:
