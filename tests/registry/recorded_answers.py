@@ -21,7 +21,7 @@ from sparse_objects import Sparse, sparse_objects
 ANSWERS = Path(__file__).parent / "data" / "sparse_answers.jsonl.gz"
 GATES = (
     "ClusterTrustBundle,GenericWorkload,GangScheduling,StorageVersionAPI,APIServerIdentity,"
-    "StorageVersionMigrator"
+    "StorageVersionMigrator,PodCertificateRequest"
 )
 GONE = 0
 """The server ended the connection without an answer: it panicked at the object."""

@@ -18,13 +18,6 @@ DRY = WriteOptions(dry_run=True)
 ANSWERED_ELSEWHERE = ("authentication.k8s.io/", "authorization.k8s.io/", "v1/Binding")
 """Kinds that nobody stores: the API server answers them by itself."""
 
-_GATED = "the server's gate for coordinated leader election is off, and it forgets both fields"
-DIFFERENT = {
-    "certificates.k8s.io/v1beta1/PodCertificateRequest name-alone": "not served by default",
-    "coordination.k8s.io/v1/Lease/a -spec.strategy": _GATED,
-}
-"""Where one accepts what the other refuses, and why."""
-
 OTHER_FIELDS = 30
 """Refused by both, but for other fields: probes and definitions mostly."""
 
@@ -51,7 +44,7 @@ def test_what_the_real_one_refuses_is_refused_and_nothing_else(registry: Registr
             differing.add(sparse.label)
         elif ours.causes != theirs.causes:
             other_fields.append(sparse.label)
-    assert sorted(differing) == sorted(DIFFERENT)
+    assert differing == set()
     assert len(other_fields) <= OTHER_FIELDS, other_fields
 
 

@@ -210,6 +210,19 @@ def _check_signing_request(obj: JsonObject, errors: ErrorList) -> None:
         errors.invalid(SPEC.child("request"), text or None, detail)
 
 
+def _check_identities(spec: JsonObject, errors: ErrorList, where: Path | None) -> None:
+    """A request for a pod's certificate says whose, and brings one form of a key."""
+    for name in ("podUID", "serviceAccountUID", "nodeUID"):
+        if not spec.get(name):
+            errors.invalid(_child(where, name), "", "must not be empty")
+    stub, key, proof = (
+        bool(spec.get(name)) for name in ("stubPKCS10Request", "pkixPublicKey", "proofOfPossession")
+    )
+    if (stub, key, proof) not in ((True, False, False), (False, True, True)):
+        detail = "exactly one of (stubPKCS10Request) or (pkixPublicKey, proofOfPossession) must be set"
+        errors.invalid(SPEC, "", detail)
+
+
 def _check_trust(obj: JsonObject, errors: ErrorList) -> None:
     name = obj["metadata"].get("name", "")
     if ":" in name and not (obj.get("spec") or {}).get("signerName"):
@@ -592,6 +605,13 @@ _RULES: Mapping[tuple[str, str], tuple[MemberRule, ...]] = {
         required("spec.signerName"),
     ),
     ("certificates.k8s.io", "ClusterTrustBundle"): (whole(_check_trust),),
+    ("certificates.k8s.io", "PodCertificateRequest"): (
+        required("spec.signerName"),
+        named("spec.podName", dns_subdomain),
+        named("spec.serviceAccountName", dns_subdomain),
+        named("spec.nodeName", dns_subdomain),
+        each("spec", _check_identities),
+    ),
     ("networking.k8s.io", "IngressClass"): (
         required("spec.controller"),
         *all_required("spec.parameters?", "kind", "name"),
