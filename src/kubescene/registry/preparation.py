@@ -280,7 +280,7 @@ def still_one_at_a_time(stateful_set: JsonObject, old: JsonObject) -> JsonObject
 
 
 def without_election(lease: JsonObject, old: JsonObject) -> JsonObject:
-    """A Lease without the fields of a coordinated election, whose gate is off; one keeps its own."""
+    """A Lease without the fields of coordinated election, whose gate is off; old ones stay."""
     spec, before = lease.get("spec") or {}, old.get("spec") or {}
     dropped = [name for name in _ELECTION if name in spec and name not in before]
     if not dropped:

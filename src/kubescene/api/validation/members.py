@@ -52,9 +52,13 @@ _STEP = re.compile(r"(\w+)(\?|\[\]|\{\})?\.?")
 
 def check_members(kind: tuple[str, str], obj: JsonObject, errors: ErrorList) -> None:
     """What is missing of an object of this group and kind."""
-    place = _place_of(kind)
-    if place is None:
-        return
+    if rules := _RULES.get(kind):
+        check_by(rules, obj, errors)
+
+
+def check_by(rules: tuple[MemberRule, ...], obj: JsonObject, errors: ErrorList) -> None:
+    """What an object lacks by these rules, in their order."""
+    place = _place_of(rules)
     found: list[tuple[int, ErrorList]] = []
     _look(obj, None, place, found)
     for _, faults in sorted(found, key=itemgetter(0)):
@@ -62,11 +66,8 @@ def check_members(kind: tuple[str, str], obj: JsonObject, errors: ErrorList) -> 
 
 
 @cache
-def _place_of(kind: tuple[str, str]) -> RulePlace | None:
-    """The rules of a kind as a tree, so that an object is walked through once."""
-    rules = _RULES.get(kind)
-    if rules is None:
-        return None
+def _place_of(rules: tuple[MemberRule, ...]) -> RulePlace:
+    """The rules as a tree, so that an object is walked through once."""
     root = RulePlace()
     for row, rule in enumerate(rules):
         place = root
@@ -219,7 +220,9 @@ def _check_identities(spec: JsonObject, errors: ErrorList, where: Path | None) -
         bool(spec.get(name)) for name in ("stubPKCS10Request", "pkixPublicKey", "proofOfPossession")
     )
     if (stub, key, proof) not in ((True, False, False), (False, True, True)):
-        detail = "exactly one of (stubPKCS10Request) or (pkixPublicKey, proofOfPossession) must be set"
+        detail = (
+            "exactly one of (stubPKCS10Request) or (pkixPublicKey, proofOfPossession) must be set"
+        )
         errors.invalid(SPEC, "", detail)
 
 
