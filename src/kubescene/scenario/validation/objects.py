@@ -108,15 +108,15 @@ class ObjectCheck:
             return
         alike = operation.alike or (None,)
         for number, obj in enumerate(operation.objects or (operation.body["object"],)):
-            likeness = alike[number] if number < len(alike) else None
-            if likeness is None or id(likeness) not in self._alike or is_badly_named(obj):
+            shared = alike[number] if number < len(alike) else None
+            if shared is None or id(shared) not in self._alike or is_badly_named(obj):
                 faults = list(self._object_faults(operation, obj))
                 yield from (
                     _in_file(fault, operation, number) if operation.objects else fault
                     for fault in faults
                 )
-                if likeness is not None and not faults:
-                    self._alike.add(id(likeness))
+                if shared is not None and not faults:
+                    self._alike.add(id(shared))
             self._note(operation, obj)
 
     def _counted_faults(self, operation: Operation) -> Iterator[Fault]:

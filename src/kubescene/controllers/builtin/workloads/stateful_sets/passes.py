@@ -28,9 +28,9 @@ from kubescene.controllers.builtin.workloads.controller_revisions import (
 )
 from kubescene.controllers.builtin.workloads.pod_tally import TERMINAL_PHASES
 from kubescene.controllers.builtin.workloads.rollouts.limits import share
-from kubescene.controllers.builtin.workloads.stateful_claims import (
+from kubescene.controllers.builtin.workloads.stateful_sets.claims import (
     CLAIM,
-    Member,
+    ClaimSlot,
     changed_owners,
     claim_templates,
     claims_of,
@@ -39,11 +39,11 @@ from kubescene.controllers.builtin.workloads.stateful_claims import (
     uses_claims,
     with_claims,
 )
-from kubescene.controllers.builtin.workloads.stateful_members import (
+from kubescene.controllers.builtin.workloads.stateful_sets.members import (
     INDEX_LABEL,
     NAME_LABEL,
     Members,
-    Replica,
+    StatefulReplica,
 )
 from kubescene.controllers.reconcile import (
     Create,
@@ -60,7 +60,7 @@ HASH_LABEL = "controller.kubernetes.io/hash"
 LARGEST_BATCH = 500
 
 
-class Outcome(Enum):
+class PassOutcome(Enum):
     """What a pod means for those after it."""
 
     GO_ON = 0
@@ -239,9 +239,9 @@ class Sync:
             return 0
         return self._update_pods(replicas, strategy.get("rollingUpdate"))
 
-    def _sorted(self) -> tuple[list[Replica], list[Replica]]:
+    def _sorted(self) -> tuple[list[StatefulReplica], list[StatefulReplica]]:
         """Those that should be there, made up if they are missing, and those beyond."""
-        found: dict[int, Replica] = {}
+        found: dict[int, StatefulReplica] = {}
         condemned = []
         start, end = self._start, self._start + self._size
         for pod in self._pods.values():
@@ -252,10 +252,10 @@ class Sync:
         replicas = [found.get(each) or self._missing(each) for each in range(start, end)]
         return replicas, sorted(condemned, key=lambda pod: (-pod.ordinal, pod.name))
 
-    def _missing(self, ordinal: int) -> Replica:
+    def _missing(self, ordinal: int) -> StatefulReplica:
         revision = self._revision_for(ordinal)["metadata"]["name"]
         name = f"{self._name}-{ordinal}"
-        return Replica(ordinal, name, "", revision, "", None, deleting=False, labelled=True)
+        return StatefulReplica(ordinal, name, "", revision, "", None, deleting=False, labelled=True)
 
     def _revision_for(self, ordinal: int) -> JsonObject:
         """New pods are of the newest revision, but for those below the partition."""
@@ -268,55 +268,55 @@ class Sync:
             below = int((self._set.get("status") or {}).get("currentReplicas") or 0)
         return self._current if ordinal < self._start + below else self._update
 
-    def _is_away(self, pod: Replica) -> bool:
+    def _is_away(self, pod: StatefulReplica) -> bool:
         return pod.deleting or not pod.is_available(self._delay, self._now)
 
-    def _each(self, pods: Sequence[Replica], act: "Act") -> bool:
+    def _each(self, pods: Sequence[StatefulReplica], act: "Act") -> bool:
         """Go through pods; False if the pass ends there.
 
         In order, the first that has to be waited for ends it. In parallel it is only the batch,
         ever larger ones, in which something went wrong.
         """
         if self._ordered:
-            return all(act(pod) is Outcome.GO_ON for pod in pods)
+            return all(act(pod) is PassOutcome.GO_ON for pod in pods)
         for batch in batches(pods):
             outcomes = [act(pod) for pod in batch]
-            if Outcome.FAILED in outcomes:
+            if PassOutcome.FAILED in outcomes:
                 return False
         return True
 
-    def _keep(self, pod: Replica) -> Outcome:
+    def _keep(self, pod: StatefulReplica) -> PassOutcome:
         """A pod that should be there is made, replaced, waited for or mended."""
         if pod.phase in TERMINAL_PHASES:
             if not pod.deleting:
                 self._delete(pod)
-            return Outcome.WAIT
+            return PassOutcome.WAIT
         if not pod.phase:
             if (outcome := self._create(pod)) is not None:
                 return outcome
             if self._ordered:
-                return Outcome.WAIT
+                return PassOutcome.WAIT
         if pod.phase == "Pending" and not self._make_claims(pod):
-            return Outcome.FAILED
+            return PassOutcome.FAILED
         if self._ordered and self._is_away(pod):
-            return Outcome.WAIT
+            return PassOutcome.WAIT
         if pod.phase:
             self._mend(pod)
-        return Outcome.GO_ON
+        return PassOutcome.GO_ON
 
-    def _create(self, pod: Replica) -> Outcome | None:
+    def _create(self, pod: StatefulReplica) -> PassOutcome | None:
         """Make a pod and its claims; None if that was done."""
         member = self._member(pod)
         if is_deleted_with(self._set, "whenScaled"):
             stale = [each for each in self._claims(pod) if is_stale(each, member)]
             if stale:
                 self.awaited += [each["metadata"]["name"] for each in stale]
-                return Outcome.WAIT
+                return PassOutcome.WAIT
         body = self._body(pod, self._revision_for(pod.ordinal))
         made = Create(body, self._pod_news("Create", pod))
-        return None if self._make_claims(pod, made) else Outcome.FAILED
+        return None if self._make_claims(pod, made) else PassOutcome.FAILED
 
-    def _make_claims(self, pod: Replica, creation: Create | None = None) -> bool:
+    def _make_claims(self, pod: StatefulReplica, creation: Create | None = None) -> bool:
         """Create the claims of a pod that are missing, the pod, and see to the claims' owners.
 
         False if one of them is being deleted: the pod cannot use it, and has to wait for another.
@@ -346,32 +346,32 @@ class Sync:
         self._writes += handovers
         return True
 
-    def _with_owners(self, claim: JsonObject, member: Member) -> list[Patch]:
+    def _with_owners(self, claim: JsonObject, member: ClaimSlot) -> list[Patch]:
         references = changed_owners(claim, self._set, member)
         if references is None:
             return []
         return [Patch(ObjectRef.to(claim), {"metadata": {"ownerReferences": references or None}})]
 
-    def _claims(self, pod: Replica) -> Iterator[JsonObject]:
+    def _claims(self, pod: StatefulReplica) -> Iterator[JsonObject]:
         """The claims of a pod that are there."""
         for claim in claims_of(self._set, pod.ordinal):
             if (known := self._reader.find(ObjectRef.to(claim))) is not None:
                 yield known
 
-    def _member(self, pod: Replica) -> Member:
+    def _member(self, pod: StatefulReplica) -> ClaimSlot:
         inside = self._start <= pod.ordinal < self._start + self._size
-        return Member(pod.name, pod.uid, shrunk=not inside)
+        return ClaimSlot(pod.name, pod.uid, shrunk=not inside)
 
-    def _hand_over_claims(self, pod: Replica) -> Outcome:
+    def _hand_over_claims(self, pod: StatefulReplica) -> PassOutcome:
         self._writes += self._handovers(pod)
-        return Outcome.GO_ON
+        return PassOutcome.GO_ON
 
-    def _handovers(self, pod: Replica) -> list[Patch]:
+    def _handovers(self, pod: StatefulReplica) -> list[Patch]:
         """What gives the claims of a pod the owners that they should have."""
         member = self._member(pod)
         return [patch for claim in self._claims(pod) for patch in self._with_owners(claim, member)]
 
-    def _mend(self, pod: Replica) -> None:
+    def _mend(self, pod: StatefulReplica) -> None:
         """Give a pod, such as an adopted one, the labels and volumes of its place."""
         if pod.labelled and not claim_templates(self._set):
             return
@@ -393,17 +393,19 @@ class Sync:
             # Upstream writes the pod as well, which changes nothing but is told.
             self._writes += [*patches[:-1], replace(patches[-1], notice=news)]
 
-    def _condemn(self, pod: Replica, first_unavailable: Replica | None) -> Outcome:
+    def _condemn(
+        self, pod: StatefulReplica, first_unavailable: StatefulReplica | None
+    ) -> PassOutcome:
         """A pod beyond the set's size goes; in order, not while another one is unavailable."""
         if pod.deleting:
-            return Outcome.WAIT if self._ordered else Outcome.GO_ON
+            return PassOutcome.WAIT if self._ordered else PassOutcome.GO_ON
         unavailable = not pod.is_available(self._delay, self._now)
         if self._ordered and unavailable and pod is not first_unavailable:
-            return Outcome.WAIT
+            return PassOutcome.WAIT
         self._delete(pod)
-        return Outcome.WAIT
+        return PassOutcome.WAIT
 
-    def _update_pods(self, replicas: Sequence[Replica], rolling: JsonObject | None) -> int:
+    def _update_pods(self, replicas: Sequence[StatefulReplica], rolling: JsonObject | None) -> int:
         """Delete pods of other revisions, highest ordinal first; how many."""
         first = int((rolling or {}).get("partition") or 0)
         if self._several:
@@ -416,7 +418,9 @@ class Sync:
                 return 0
         return 0
 
-    def _update_some(self, replicas: Sequence[Replica], first: int, rolling: JsonObject) -> int:
+    def _update_some(
+        self, replicas: Sequence[StatefulReplica], first: int, rolling: JsonObject
+    ) -> int:
         """The same, as many at once as may be unavailable."""
         limit = max(share(rolling.get("maxUnavailable", 1), self._size), 1)
         left = limit - sum(map(self._is_away, replicas))
@@ -425,12 +429,12 @@ class Sync:
             self._delete(pod)
         return len(old)
 
-    def _is_old(self, pod: Replica) -> bool:
+    def _is_old(self, pod: StatefulReplica) -> bool:
         return pod.revision != self._update["metadata"]["name"] and not pod.deleting
 
     # -- writes ----------------------------------------------------------------------------
 
-    def _body(self, pod: Replica, revision: JsonObject) -> JsonObject:
+    def _body(self, pod: StatefulReplica, revision: JsonObject) -> JsonObject:
         template = template_of(revision) or self._spec["template"]
         given = template.get("metadata") or {}
         own = self._set["metadata"]
@@ -455,12 +459,12 @@ class Sync:
         spec = with_claims(spec, self._set, pod.ordinal)
         return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
 
-    def _delete(self, pod: Replica) -> None:
+    def _delete(self, pod: StatefulReplica) -> None:
         ref = ObjectRef(POD, pod.name, self._set["metadata"]["namespace"])
         options = DeleteOptions(uid=pod.uid)
         self._writes.append(Delete(ref, options, self._pod_news("Delete", pod)))
 
-    def _pod_news(self, verb: str, pod: Replica) -> Notice:
+    def _pod_news(self, verb: str, pod: StatefulReplica) -> Notice:
         message = f"{verb} Pod {pod.name} in StatefulSet {self._name} successful"
         return self._notice(f"Successful{verb}", message)
 
@@ -468,10 +472,10 @@ class Sync:
         return Notice(regarding(self._set), NORMAL, reason, message, REPORTER)
 
 
-Act: TypeAlias = Callable[[Replica], Outcome]
+Act: TypeAlias = Callable[[StatefulReplica], PassOutcome]
 
 
-def batches(pods: Sequence[Replica]) -> Iterator[Sequence[Replica]]:
+def batches(pods: Sequence[StatefulReplica]) -> Iterator[Sequence[StatefulReplica]]:
     """One pod, then two, four, and so on.
 
     Upstream the pods of a batch race, and the one that starts last mostly is first.

@@ -22,7 +22,7 @@ _NUMBERED = re.compile(r"(.*)-([0-9]+)", re.ASCII)
 _GREATEST = 2**31 - 1
 
 
-class Replica(Struct, frozen=True, gc=False):
+class StatefulReplica(Struct, frozen=True, gc=False):
     """A pod of a set. One that is not there yet has no phase."""
 
     ordinal: int
@@ -51,7 +51,7 @@ class Members:
     def __init__(self, key: ObjectKey, selector: LabelSelector) -> None:
         self.key = key
         self.selector = selector
-        self.pods: dict[str, Replica] = {}
+        self.pods: dict[str, StatefulReplica] = {}
         self.strays: dict[str, None] = {}
         self.ready = 0
         self.away = 0
@@ -70,7 +70,7 @@ class Members:
         if parent != self.key.name or not self.selector.matches(record.labels):
             self.strays[record.name] = None
             return
-        pod = self.pods[record.name] = Replica(
+        pod = self.pods[record.name] = StatefulReplica(
             ordinal,
             record.name,
             record.uid,
@@ -95,7 +95,7 @@ class Members:
             self._missing += 1
         return self._missing
 
-    def _count(self, pod: Replica, by: int) -> None:
+    def _count(self, pod: StatefulReplica, by: int) -> None:
         self.ready += by * pod.is_ready
         self.away += by * (pod.deleting or not pod.is_ready)
         self.odd += by * (pod.phase in TERMINAL_PHASES or not pod.labelled)

@@ -66,7 +66,7 @@ def uses_claims(pod: JsonObject, stateful_set: JsonObject, ordinal: int) -> bool
     )
 
 
-class Member:
+class ClaimSlot:
     """A pod of a set, as owner of claims: by name, and by uid if it is there."""
 
     __slots__ = ("name", "shrunk", "uid")
@@ -83,7 +83,7 @@ def is_deleted_with(stateful_set: JsonObject, when: str) -> bool:
     return bool(policy.get(when) == "Delete")
 
 
-def is_stale(claim: JsonObject, member: Member) -> bool:
+def is_stale(claim: JsonObject, member: ClaimSlot) -> bool:
     """Whether a claim still belongs to a pod of this name that has gone."""
     return any(
         refers_to_pod(each, member.name) and each["uid"] != member.uid for each in owners(claim)
@@ -91,7 +91,7 @@ def is_stale(claim: JsonObject, member: Member) -> bool:
 
 
 def changed_owners(
-    claim: JsonObject, stateful_set: JsonObject, member: Member
+    claim: JsonObject, stateful_set: JsonObject, member: ClaimSlot
 ) -> list[JsonObject] | None:
     """The owners that a claim should have; None if it has them."""
     if is_up_to_date(claim, stateful_set, member):
@@ -112,7 +112,7 @@ def changed_owners(
     return kept
 
 
-def is_up_to_date(claim: JsonObject, stateful_set: JsonObject, member: Member) -> bool:
+def is_up_to_date(claim: JsonObject, stateful_set: JsonObject, member: ClaimSlot) -> bool:
     uid = stateful_set["metadata"]["uid"]
     known = {each["uid"]: each for each in owners(claim)}
     of_set, of_pod = uid in known, bool(member.uid) and member.uid in known
@@ -127,7 +127,7 @@ def is_up_to_date(claim: JsonObject, stateful_set: JsonObject, member: Member) -
     )
 
 
-def has_another_controller(claim: JsonObject, stateful_set: JsonObject, member: Member) -> bool:
+def has_another_controller(claim: JsonObject, stateful_set: JsonObject, member: ClaimSlot) -> bool:
     """Whether somebody else manages the claim: another kind, or a namesake that has gone."""
     own = stateful_set["metadata"]
     for each in owners(claim):

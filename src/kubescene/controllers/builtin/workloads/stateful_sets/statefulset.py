@@ -4,10 +4,9 @@ from collections.abc import Collection, Iterable, Sequence
 
 from kubescene.api.feature_gates import MAX_UNAVAILABLE_STATEFUL_SET
 from kubescene.api.kinds import POD
-from kubescene.api.records.changes import ADDED, DELETED, Change
+from kubescene.api.records.changes import DELETED, Change
 from kubescene.api.records.traits import COMES_OR_GOES, OWNED, RELABELED
 from kubescene.api.scheme import GroupVersionKind
-from kubescene.api.selectors import from_label_selector
 from kubescene.client import ObjectRef, Reader
 from kubescene.control.loops import ControllerContext
 from kubescene.controllers.builtin.late_pods import LatePodsController
@@ -17,15 +16,15 @@ from kubescene.controllers.builtin.workloads.controller_revisions import (
     in_order,
     labels_of,
 )
-from kubescene.controllers.builtin.workloads.orphans import Orphans, released
-from kubescene.controllers.builtin.workloads.stateful_claims import (
+from kubescene.controllers.builtin.workloads.orphans import PodOwners, released
+from kubescene.controllers.builtin.workloads.stateful_sets.claims import (
     CLAIM,
 )
-from kubescene.controllers.builtin.workloads.stateful_members import (
+from kubescene.controllers.builtin.workloads.stateful_sets.members import (
     Members,
     numbered,
 )
-from kubescene.controllers.builtin.workloads.stateful_pass import Sync, failed
+from kubescene.controllers.builtin.workloads.stateful_sets.passes import Sync, failed
 from kubescene.controllers.reconcile import (
     NOTHING,
     Create,
@@ -42,6 +41,12 @@ from kubescene.types import JsonObject
 STATEFUL_SET = GroupVersionKind("apps", "v1", "StatefulSet")
 
 
+def note(members: Members, change: Change) -> bool:
+    """Note a pod of a set; each means something to it."""
+    members.put(change.record)
+    return True
+
+
 class StatefulSetReconciler:
     """Keys are StatefulSets.
 
@@ -54,9 +59,7 @@ class StatefulSetReconciler:
 
     def __init__(self, *, max_unavailable: bool = False) -> None:
         self._max_unavailable = max_unavailable
-        self._members: dict[str, Members] = {}
-        self._orphans = Orphans()
-        self._revisions = Orphans()
+        self._members = PodOwners(Members)
         self._awaited: dict[ObjectKey, ObjectKey] = {}
         self._now = 0
 
@@ -65,17 +68,17 @@ class StatefulSetReconciler:
     @property
     def needs_pods(self) -> bool:
         """Pods matter as soon as there is a set."""
-        return bool(self._members)
+        return bool(self._members.by_uid)
 
     def observe(self, change: Change) -> Iterable[ObjectKey]:
         match change.record.resource.resource:
             case "pods":
-                return self._observe_pod(change)
+                return self._members.observe_pod(change, note)
             case "statefulsets":
-                return self._observe_set(change)
+                return (self._members.observe(change),)
             case "controllerrevisions":
                 # Orphans are adopted when something else causes a pass, as upstream.
-                self._revisions.observe(change)
+                self._members.revisions.observe(change)
                 return ()
         if change.type is DELETED and self._awaited:
             key = ObjectKey(change.record.namespace, change.record.name)
@@ -83,43 +86,12 @@ class StatefulSetReconciler:
             return () if waiting is None else (waiting,)
         return ()
 
-    def _observe_set(self, change: Change) -> Iterable[ObjectKey]:
-        record = change.record
-        key = ObjectKey(record.namespace, record.name)
-        if change.type is DELETED:
-            self._members.pop(record.uid, None)
-            self._orphans.forget(key)
-            self._revisions.forget(key)
-        elif change.type is ADDED:
-            selector = from_label_selector(change.object["spec"]["selector"])
-            self._members[record.uid] = Members(key, selector)
-            self._orphans.select(key, selector)
-            self._revisions.select(key, selector)
-        return (key,)
-
-    def _observe_pod(self, change: Change) -> Iterable[ObjectKey]:
-        record, previous = change.record, change.previous
-        members = self._members.get(record.owner) if record.owner else None
-        before = self._members.get(previous.owner) if previous and previous.owner else None
-        if members is not None and members is before and change.type is not DELETED:
-            members.put(record)
-            return (members.key,)
-        concerned = dict.fromkeys(self._orphans.observe(change))
-        if before is not None:
-            before.remove(record.name)
-            concerned.setdefault(before.key)
-        if members is not None:
-            if change.type is not DELETED:
-                members.put(record)
-            concerned.setdefault(members.key)
-        return concerned
-
     # -- deciding --------------------------------------------------------------------------
 
     def reconcile(self, key: ObjectKey, reader: Reader, now: int) -> Plan:
         self._now = now
         stateful_set = reader.find(ObjectRef(STATEFUL_SET, key.name, key.namespace))
-        members = self._members.get(stateful_set["metadata"]["uid"]) if stateful_set else None
+        members = self._members.of(stateful_set)
         if stateful_set is None or members is None:
             return NOTHING
         leaving = "deletionTimestamp" in stateful_set["metadata"]
@@ -135,7 +107,7 @@ class StatefulSetReconciler:
     def refused(self, key: ObjectKey, write: Write, error: ApiError, reader: Reader) -> Plan:
         """A refused write is told as an event; the counts are written all the same."""
         stateful_set = reader.find(ObjectRef(STATEFUL_SET, key.name, key.namespace))
-        members = self._members.get(stateful_set["metadata"]["uid"]) if stateful_set else None
+        members = self._members.of(stateful_set)
         if stateful_set is None or members is None or error.has_cause("NamespaceTerminating"):
             return NOTHING
         if isinstance(error, NotFoundError) and not isinstance(write, Create):
@@ -161,11 +133,11 @@ class StatefulSetReconciler:
             pod = reader.find(ObjectRef(POD, name, key.namespace))
             if pod is not None and "deletionTimestamp" not in pod["metadata"]:
                 writes.append(released(pod, uid))
-        for name in self._revisions.adoptable(key):
+        for name in self._members.revisions.adoptable(key):
             revision = reader.find(ObjectRef(CONTROLLER_REVISION, name, key.namespace))
             if revision is not None and "deletionTimestamp" not in revision["metadata"]:
                 writes.append(adopted(revision, stateful_set))
-        for name in self._orphans.adoptable(key):
+        for name in self._members.pods.adoptable(key):
             pod = reader.find(ObjectRef(POD, name, key.namespace))
             belongs = numbered(name)[0] == key.name
             if pod is not None and belongs and "deletionTimestamp" not in pod["metadata"]:

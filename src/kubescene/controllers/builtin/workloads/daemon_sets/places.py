@@ -5,7 +5,7 @@ found there is counted until then, so that a pass costs as much as has changed s
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from heapq import heappush
 from typing import TypeAlias, TypeVar
 
@@ -15,8 +15,7 @@ from msgspec.structs import replace
 from kubescene.api.records.changes import Change
 from kubescene.api.records.templates import target_of
 from kubescene.api.selectors import LabelSelector
-from kubescene.api.selectors.node_selectors import NodeSelector, node_selector
-from kubescene.api.selectors.tolerations import find_untolerated
+from kubescene.api.selectors.daemon_fitness import DaemonFitness, DaemonNode
 from kubescene.clock import MINUTE, SECOND
 from kubescene.controllers.builtin.workloads.controller_revisions import REVISION_LABEL
 from kubescene.controllers.builtin.workloads.pod_tally import TERMINAL_PHASES, ready_since_of
@@ -27,29 +26,9 @@ from kubescene.types import JsonObject
 GENERATION_LABEL = "pod-template-generation"
 FIRST_BACK_OFF = SECOND
 LONGEST_BACK_OFF = 15 * MINUTE
-REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
-
-_TOLERATED = (
-    ("node.kubernetes.io/not-ready", "NoExecute"),
-    ("node.kubernetes.io/unreachable", "NoExecute"),
-    ("node.kubernetes.io/disk-pressure", "NoSchedule"),
-    ("node.kubernetes.io/memory-pressure", "NoSchedule"),
-    ("node.kubernetes.io/pid-pressure", "NoSchedule"),
-    ("node.kubernetes.io/unschedulable", "NoSchedule"),
-)
-_TOLERATED_BY_HOST = ("node.kubernetes.io/network-unavailable", "NoSchedule")
-
 T = TypeVar("T")
 IsPutOff: TypeAlias = Callable[[str], bool]
 """Whether a failed pod on this node has to wait before it is replaced."""
-
-
-class DaemonNode(Struct, frozen=True):
-    """What matters of a node."""
-
-    name: str
-    labels: dict[str, str]
-    taints: Sequence[JsonObject]
 
 
 class DaemonPod(Struct, frozen=True, gc=False):
@@ -100,51 +79,7 @@ def daemon_pod(change: Change, known: DaemonPod | None) -> DaemonPod:
     )
 
 
-def tolerations_of(spec: JsonObject) -> list[JsonObject]:
-    """The tolerations of a daemon pod: those of its template, and of what it can live with."""
-    tolerations = list(spec.get("tolerations") or ())
-    wanted = (*_TOLERATED, _TOLERATED_BY_HOST) if spec.get("hostNetwork") else _TOLERATED
-    for key, effect in wanted:
-        new = {"key": key, "operator": "Exists", "effect": effect}
-        like = [
-            at
-            for at, each in enumerate(tolerations)
-            if all((each.get(name) or "") == value for name, value in new.items())
-            and not each.get("value")
-        ]
-        if like:
-            tolerations[like[0]] = new
-        else:
-            tolerations.append(new)
-    return tolerations
-
-
-class Fitness:
-    """Which nodes the pods of a template belong to."""
-
-    def __init__(self, spec: JsonObject) -> None:
-        self._node: str = spec.get("nodeName") or ""
-        self._labels: dict[str, str] = spec.get("nodeSelector") or {}
-        affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
-        required = affinity.get(REQUIRED)
-        self._required: NodeSelector | None = None if required is None else node_selector(required)
-        self._tolerations = tolerations_of(spec)
-
-    def of(self, node: DaemonNode | None) -> tuple[bool, bool]:
-        """Whether a pod should run on a node, and whether one that does may go on."""
-        if node is None or (self._node and self._node != node.name):
-            return False, False
-        if not self._labels.items() <= node.labels.items():
-            return False, False
-        if self._required is not None and not self._required.matches(node.labels, node.name):
-            return False, False
-        if not node.taints or find_untolerated(node.taints, self._tolerations) is None:
-            return True, True
-        driven_out = find_untolerated(node.taints, self._tolerations, ("NoExecute",))
-        return False, driven_out is None
-
-
-class Limits(Struct, frozen=True):
+class SurgeLimits(Struct, frozen=True):
     """How a set is updated. ``surge`` and ``unavailable`` are counts or percentages."""
 
     rolling: bool
@@ -162,11 +97,11 @@ class Limits(Struct, frozen=True):
         return (surge, unavailable) if surge or unavailable else (0, min(desired, 1))
 
 
-def limits_of(spec: JsonObject) -> Limits:
+def limits_of(spec: JsonObject) -> SurgeLimits:
     strategy = spec.get("updateStrategy") or {}
     pace = strategy.get("rollingUpdate") or {}
     rolling = strategy.get("type", "RollingUpdate") == "RollingUpdate"
-    return Limits(rolling, pace.get("maxSurge", 0), pace.get("maxUnavailable", 1))
+    return SurgeLimits(rolling, pace.get("maxSurge", 0), pace.get("maxUnavailable", 1))
 
 
 class Revision(Struct, frozen=True):
@@ -181,7 +116,7 @@ class Revision(Struct, frozen=True):
         )
 
 
-class BackOff(Struct, frozen=True):
+class FailedPodsBackOff(Struct, frozen=True):
     """How long failed pods of a node have to wait, since when."""
 
     length: int
@@ -190,13 +125,13 @@ class BackOff(Struct, frozen=True):
     def is_over(self, now: int) -> bool:
         return now - self.since >= self.length
 
-    def next(self, now: int) -> "BackOff":
+    def next(self, now: int) -> "FailedPodsBackOff":
         if now - self.since > 2 * LONGEST_BACK_OFF:
-            return BackOff(FIRST_BACK_OFF, now)
-        return BackOff(min(2 * self.length, LONGEST_BACK_OFF), now)
+            return FailedPodsBackOff(FIRST_BACK_OFF, now)
+        return FailedPodsBackOff(min(2 * self.length, LONGEST_BACK_OFF), now)
 
 
-class History(Struct, frozen=True):
+class DaemonHistory(Struct, frozen=True):
     """The revisions of a set: the hash of the one with this template, and all others."""
 
     template: JsonObject
@@ -207,7 +142,7 @@ class History(Struct, frozen=True):
         return template is self.template or template == self.template
 
 
-class Place(Struct, frozen=True):
+class DaemonPlace(Struct, frozen=True):
     """What was found on a node, counted until the next look. Numbers are 0 or 1."""
 
     desired: int = 0
@@ -232,7 +167,7 @@ class Place(Struct, frozen=True):
     """Pods that have to go."""
 
 
-NOTHING_THERE = Place()
+NOTHING_THERE = DaemonPlace()
 COUNTED = (
     "desired",
     "current",
@@ -253,11 +188,11 @@ class Daemon:
         self.selector = selector
         self.spec: JsonObject | None = None
         self.revision = Revision("", "")
-        self.history: History | None = None
-        self.back_offs: dict[str, BackOff] = {}
+        self.history: DaemonHistory | None = None
+        self.back_offs: dict[str, FailedPodsBackOff] = {}
         """How long failed pods of a node have to wait."""
-        self.fitness = Fitness({})
-        self.limits = Limits(rolling=False, surge=0, unavailable=0)
+        self.fitness = DaemonFitness({})
+        self.limits = SurgeLimits(rolling=False, surge=0, unavailable=0)
         self.delay = 0
         self.pods: dict[str, DaemonPod] = {}
         self.hashes: Counter[str] = Counter()
@@ -274,7 +209,7 @@ class Daemon:
         self.old: dict[str, str] = {}
         self.broken: dict[str, str] = {}
         self.outdone: dict[str, str] = {}
-        self._places: dict[str, Place] = {}
+        self._places: dict[str, DaemonPlace] = {}
         self._by_node: dict[str, dict[str, DaemonPod]] = {}
 
     # -- pods ------------------------------------------------------------------------------
@@ -330,7 +265,7 @@ class Daemon:
     def renew(self, spec: JsonObject, revision: Revision, nodes: Iterable[str]) -> None:
         """Look everywhere again if the set or its revision has changed."""
         if spec is not self.spec and spec != self.spec:
-            self.fitness = Fitness(spec["template"]["spec"])
+            self.fitness = DaemonFitness(spec["template"]["spec"])
             self.limits = limits_of(spec)
             self.delay = int(spec.get("minReadySeconds") or 0) * SECOND
         elif revision == self.revision:
@@ -358,7 +293,9 @@ class Daemon:
         keep(self.broken, name, place.broken, there=bool(place.broken))
         keep(self.outdone, name, place.outdone, there=bool(place.outdone))
 
-    def _place(self, name: str, node: DaemonNode | None, now: int, put_off: IsPutOff) -> Place:
+    def _place(
+        self, name: str, node: DaemonNode | None, now: int, put_off: IsPutOff
+    ) -> DaemonPlace:
         found = self._by_node.get(name)
         pods = (
             [each for each in found.values() if not (each.deleting and is_over(each))]
@@ -381,7 +318,7 @@ class Daemon:
             place |= self._update(pods, now)
         if self.delay:
             self._note_times(name, pods, now)
-        return Place(**place)  # type: ignore[arg-type]
+        return DaemonPlace(**place)  # type: ignore[arg-type]
 
     def _counts(self, pods: list[DaemonPod], now: int) -> dict[str, object]:
         """What the status counts: a node is as its oldest pod."""

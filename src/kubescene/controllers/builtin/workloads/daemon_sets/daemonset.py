@@ -1,7 +1,7 @@
 """The DaemonSet controller: a pod on every node that fits, updated node by node.
 
 A pass makes and removes pods first. Only when there is nothing left of that, a rolling update takes
-its next step. Nodes are judged in `daemon_places`; here this becomes writes.
+its next step. Nodes are judged in `places`; here this becomes writes.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,11 +11,11 @@ from itertools import chain, islice
 
 from kubescene.api.kinds import NODE, POD, TEMPLATE_GENERATION
 from kubescene.api.options import LASTING, DeleteOptions, WriteOptions
-from kubescene.api.records.changes import ADDED, DELETED, Change
+from kubescene.api.records.changes import DELETED, Change
 from kubescene.api.records.templates import TargetedBlueprint, targeted
 from kubescene.api.records.traits import COMES_OR_GOES, OWNED, RELABELED
 from kubescene.api.scheme import GroupVersionKind
-from kubescene.api.selectors import from_label_selector
+from kubescene.api.selectors.daemon_fitness import DaemonNode, daemon_tolerations
 from kubescene.client import ObjectRef, Reader
 from kubescene.control.loops import ControllerContext
 from kubescene.controllers.authoring import controller_of
@@ -34,19 +34,17 @@ from kubescene.controllers.builtin.workloads.controller_revisions import (
     removed,
     renumbered,
 )
-from kubescene.controllers.builtin.workloads.daemon_places import (
+from kubescene.controllers.builtin.workloads.daemon_sets.places import (
     FIRST_BACK_OFF,
     GENERATION_LABEL,
-    BackOff,
     Daemon,
-    DaemonNode,
+    DaemonHistory,
     DaemonPod,
-    History,
+    FailedPodsBackOff,
     Revision,
     daemon_pod,
-    tolerations_of,
 )
-from kubescene.controllers.builtin.workloads.orphans import Orphans, released
+from kubescene.controllers.builtin.workloads.orphans import PodOwners, released
 from kubescene.controllers.reconcile import (
     NOTHING,
     Create,
@@ -77,10 +75,8 @@ class DaemonSetReconciler:
     kinds: Sequence[GroupVersionKind] = (DAEMON_SET, CONTROLLER_REVISION)
 
     def __init__(self) -> None:
-        self._daemons: dict[str, Daemon] = {}
+        self._daemons = PodOwners(Daemon)
         self._nodes: dict[str, DaemonNode] = {}
-        self._orphans = Orphans()
-        self._revisions = Orphans()
         self._deletions: dict[ObjectKey, list[Delete]] = {}
         self._now = 0
 
@@ -89,12 +85,12 @@ class DaemonSetReconciler:
     @property
     def needs_pods(self) -> bool:
         """Nodes and pods matter as soon as there is a set."""
-        return bool(self._daemons)
+        return bool(self._daemons.by_uid)
 
     def observe(self, change: Change) -> Iterable[ObjectKey]:
         match change.record.resource.resource:
             case "pods":
-                return self._observe_pod(change)
+                return self._daemons.observe_pod(change, self._put)
             case "nodes":
                 return self._observe_node(change)
             case "daemonsets":
@@ -102,25 +98,16 @@ class DaemonSetReconciler:
         return self._observe_revision(change)
 
     def _observe_set(self, change: Change) -> Iterable[ObjectKey]:
-        record = change.record
-        key = ObjectKey(record.namespace, record.name)
+        key = self._daemons.observe(change)
         if change.type is DELETED:
-            self._daemons.pop(record.uid, None)
-            self._orphans.forget(key)
-            self._revisions.forget(key)
             self._deletions.pop(key, None)
-        elif change.type is ADDED:
-            selector = from_label_selector(change.object["spec"]["selector"])
-            self._daemons[record.uid] = Daemon(key, selector)
-            self._orphans.select(key, selector)
-            self._revisions.select(key, selector)
         return (key,)
 
     def _observe_revision(self, change: Change) -> Iterable[ObjectKey]:
         record, previous = change.record, change.previous
-        concerned = dict.fromkeys(self._revisions.observe(change))
+        concerned = dict.fromkeys(self._daemons.revisions.observe(change))
         for owner in (record.owner, previous.owner if previous else ""):
-            if (daemon := self._daemons.get(owner)) is not None:
+            if (daemon := self._daemons.by_uid.get(owner)) is not None:
                 daemon.history = None
                 concerned.setdefault(daemon.key)
         return concerned
@@ -130,7 +117,7 @@ class DaemonSetReconciler:
         record, previous = change.record, change.previous
         if change.type is DELETED:
             self._nodes.pop(record.name, None)
-            for daemon in self._daemons.values():
+            for daemon in self._daemons.by_uid.values():
                 daemon.dirty[record.name] = None
             return ()
         # Most changes of nodes are reports of their status.
@@ -144,26 +131,10 @@ class DaemonSetReconciler:
         if node == known:
             return ()
         concerned = []
-        for daemon in self._daemons.values():
+        for daemon in self._daemons.by_uid.values():
             daemon.dirty[record.name] = None
             if daemon.wakes_for(node):
                 concerned.append(daemon.key)
-        return concerned
-
-    def _observe_pod(self, change: Change) -> Iterable[ObjectKey]:
-        record, previous = change.record, change.previous
-        daemon = self._daemons.get(record.owner) if record.owner else None
-        before = self._daemons.get(previous.owner) if previous and previous.owner else None
-        if daemon is not None and daemon is before and change.type is not DELETED:
-            return (daemon.key,) if self._put(daemon, change) else ()
-        concerned = dict.fromkeys(self._orphans.observe(change))
-        if before is not None:
-            before.remove(record.name)
-            concerned.setdefault(before.key)
-        if daemon is not None:
-            if change.type is not DELETED:
-                self._put(daemon, change)
-            concerned.setdefault(daemon.key)
         return concerned
 
     def _put(self, daemon: Daemon, change: Change) -> bool:
@@ -182,7 +153,7 @@ class DaemonSetReconciler:
     def reconcile(self, key: ObjectKey, reader: Reader, now: int) -> Plan:
         self._now = now
         daemon_set = reader.find(ObjectRef(DAEMON_SET, key.name, key.namespace))
-        daemon = self._daemons.get(daemon_set["metadata"]["uid"]) if daemon_set else None
+        daemon = self._daemons.of(daemon_set)
         if daemon_set is None or daemon is None or "deletionTimestamp" in daemon_set["metadata"]:
             return NOTHING
         # What changes brings this key back, and the pass goes on from there.
@@ -206,7 +177,7 @@ class DaemonSetReconciler:
     def refused(self, key: ObjectKey, write: Write, error: ApiError, reader: Reader) -> Plan:
         """A refused write is told as an event; pods that have to go do so all the same."""
         daemon_set = reader.find(ObjectRef(DAEMON_SET, key.name, key.namespace))
-        daemon = self._daemons.get(daemon_set["metadata"]["uid"]) if daemon_set else None
+        daemon = self._daemons.of(daemon_set)
         if daemon_set is None or daemon is None:
             return NOTHING
         creating = isinstance(write, Create)
@@ -243,7 +214,9 @@ class DaemonSetReconciler:
         if known is not None and not known.is_over(now):
             heappush(daemon.due, (known.since + known.length, node))
             return True
-        daemon.back_offs[node] = BackOff(FIRST_BACK_OFF, now) if known is None else known.next(now)
+        daemon.back_offs[node] = (
+            FailedPodsBackOff(FIRST_BACK_OFF, now) if known is None else known.next(now)
+        )
         return False
 
     def _claims(
@@ -256,7 +229,10 @@ class DaemonSetReconciler:
             pod = reader.find(ObjectRef(POD, name, key.namespace))
             if pod is not None and "deletionTimestamp" not in pod["metadata"]:
                 writes.append(released(pod, uid))
-        for kind, orphans in ((CONTROLLER_REVISION, self._revisions), (POD, self._orphans)):
+        for kind, orphans in (
+            (CONTROLLER_REVISION, self._daemons.revisions),
+            (POD, self._daemons.pods),
+        ):
             for name in orphans.adoptable(key):
                 orphan = reader.find(ObjectRef(kind, name, key.namespace))
                 if orphan is not None and "deletionTimestamp" not in orphan["metadata"]:
@@ -266,7 +242,7 @@ class DaemonSetReconciler:
 
 def found_history(
     daemon_set: JsonObject, daemon: Daemon, reader: Reader
-) -> tuple[History | None, list[Write]]:
+) -> tuple[DaemonHistory | None, list[Write]]:
     """The revisions of a set, or what has to be written before they can be told."""
     template = daemon_set["spec"]["template"]
     owned = in_order(reader.owned(CONTROLLER_REVISION, daemon_set["metadata"]["uid"]))
@@ -283,13 +259,13 @@ def found_history(
         if collisions != before:
             change = {"status": {"collisionCount": collisions}}
             writes.append(Patch(ObjectRef.to(daemon_set), change, subresource="status"))
-        return (None, writes) if writes else (History(template, hash_of(made), old), [])
+        return (None, writes) if writes else (DaemonHistory(template, hash_of(made), old), [])
     kept = current[-1]
     if len(current) > 1:
         return None, without_doubles(daemon, kept, current[:-1])
     if number_of(kept) < number:
         return None, [renumbered(kept, number)]
-    return History(template, hash_of(kept), old), []
+    return DaemonHistory(template, hash_of(kept), old), []
 
 
 def without_doubles(daemon: Daemon, kept: JsonObject, doubles: list[JsonObject]) -> list[Write]:
@@ -364,7 +340,7 @@ def creations(daemon_set: JsonObject, daemon: Daemon, nodes: Iterable[str]) -> I
     for field in ("annotations", "finalizers"):
         if given.get(field):
             metadata[field] = given[field]
-    spec = targeted({**spec, "tolerations": tolerations_of(spec)}, "")
+    spec = targeted({**spec, "tolerations": daemon_tolerations(spec)}, "")
     body: JsonObject = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
     options = WriteOptions(blueprint=TargetedBlueprint(body))
     news = notice(daemon_set, NORMAL, "SuccessfulCreate", "Created pod: {name}")
