@@ -231,9 +231,8 @@ def test_whoever_shares_parts_may_change_them_between_runs() -> None:
 def test_what_has_no_effect_is_counted_for_each() -> None:
     whole = scenario()
     for operation in whole["spec"]["operations"][3:9:2]:
-        operation["createOperation"]["object"]["spec"]["readinessGates"] = [
-            {"conditionType": "x.io/y"}
-        ]
+        metadata = operation["createOperation"]["object"]["metadata"]
+        metadata["annotations"] = {"kubescene.dev/run-time": "soon"}
     (warning,) = kubescene.run(whole).summary.warnings
     assert warning.endswith("(operation 'op-4' and 2 more)")
 

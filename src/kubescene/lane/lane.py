@@ -205,7 +205,7 @@ class Chunk:
         like_pods.announce(pod, node)
         self._report(pod, bound, decision)
         running = known.running
-        if running is None or not met.kubelet.hears(node) or self._is_anybody_awake():
+        if running is None or not met.kubelet.starts_at_once(node) or self._is_anybody_awake():
             self._lane.counts.shown += 1
             if not is_watching:
                 like_pods.placed(entry, bound, pod.start_time)

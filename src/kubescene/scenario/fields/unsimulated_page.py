@@ -18,7 +18,6 @@ from kubescene.scenario.validation.unsimulated import (
     TAINTS,
     TIMELESS,
     TRAFFIC,
-    UNHEEDED,
     UNMEASURED,
     UNSHARED,
 )
@@ -60,10 +59,11 @@ UNTOLD = """\
 
 **Pods**
 
-- No container runs. Pods start and become ready after the delays of `spec.simulation.kubelet`.
-  Containers end and restart as `spec.simulation.workloads` or annotations of their pod say, and
-  run until they are deleted where nobody says anything: no probes, image pulls, OOM kills; init
-  containers and sidecars take no time and never end.
+- No container runs. Pods start and become ready after the delays of `spec.simulation.kubelet`,
+  and do what `spec.simulation.workloads` or annotations of their pod say. Where nobody says
+  anything of a pod, it runs until it is deleted: its probes are not made, its images are there,
+  its init containers and sidecars are not shown, its hooks take no time.
+- No logs, no events of volumes and sandboxes; images are pulled side by side, and never removed.
 - Services have addresses, Endpoints and EndpointSlices. The stand-in for
   kubelet gives pods no address, so these are empty until somebody writes one into
   `status.podIP`. No traffic; no hints for `service.kubernetes.io/topology-mode: Auto`.
@@ -107,7 +107,6 @@ def not_simulated_page() -> str:
         (AUTOSCALER[1], TIMELESS),
         (TRAFFIC[1], REQUESTLESS),
         (STOLEN, UNSHARED),
-        *((f"pod field {path}", why) for path, why in UNHEEDED.items()),
         *(
             (f"taint effect {effect}", why)
             for effect, (controller, why) in TAINTS.items()

@@ -25,6 +25,7 @@ from kubescene.controllers.builtin.outages.definition import (
     STOLEN,
 )
 from kubescene.controllers.kubelet.heartbeats import ANNOTATION, STOPPED
+from kubescene.controllers.kubelet.images import PULLS
 from kubescene.controllers.reconcile import Delete, Patch, Write
 from kubescene.recording import WARNING, Notice, regarding
 from kubescene.types import JsonObject
@@ -32,8 +33,6 @@ from kubescene.types import JsonObject
 NAME = "outage"
 """The controller's."""
 RECLAIMED = f"{GROUP}/spot-reclaim"
-PULLS = f"pulls.{GROUP}/"
-"""What annotations of nodes begin with that make pulls slow or fail (note 0056)."""
 STEALS = f"stolen.{GROUP}/"
 """And those that name a share of the node's CPU that is gone."""
 LONGEST_NAME = 63
