@@ -579,10 +579,10 @@ def test_nodes_that_keep_pods_away_are_marked(tmp_path: Path) -> None:
     kubescene.run(between(), out=tmp_path)
     told = contents(tmp_path)
     assert [(m.node, m.first, m.last, m.text) for m in told.heat.marks] == [
-        (1, 2, 3, "Unknown"),
+        (1, 2, 3, "unreachable"),
         (2, 2, 2, "cordoned"),
     ]
-    assert [each.marks for each in told.nodes] == ["", "Unknown", ""]
+    assert [each.marks for each in told.nodes] == ["", "unreachable", ""]
     assert "1 node of 3 kept pods away at the end." in told.headline.story
 
 

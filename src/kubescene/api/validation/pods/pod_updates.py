@@ -21,6 +21,7 @@ from kubescene.api.validation.pods.pods import (
 )
 from kubescene.types import JsonObject
 
+HEALTH = ("Healthy", "Unhealthy", "Unknown")
 _UPDATABLE = (
     "pod updates may not change fields other than `spec.containers[*].image`,"
     "`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,"
@@ -237,6 +238,18 @@ def validate_pod_status_update(new: JsonObject, old: JsonObject, errors: ErrorLi
     _check_transitions(now, before, old_spec, errors)
     _check_pod_ips(now, before, errors)
     _check_host_ips(now, before, errors)
+    for position, status in enumerate(now.get("containerStatuses") or ()):
+        if status.get("allocatedResourcesStatus"):
+            at = STATUS.child("containerStatuses").index(position)
+            _check_health(status["allocatedResourcesStatus"], errors, at)
+
+
+def _check_health(allocated: list[JsonObject], errors: ErrorList, path: Path) -> None:
+    for position, each in enumerate(allocated):
+        at = path.child("allocatedResourcesStatus").index(position).child("resources")
+        for number, resource in enumerate((each or {}).get("resources") or ()):
+            if (health := (resource or {}).get("health", "")) not in HEALTH:
+                errors.not_supported(at.index(number).child("health"), health, HEALTH)
 
 
 def _check_condition(condition: JsonObject, errors: ErrorList, path: Path) -> None:
@@ -263,6 +276,7 @@ def _check_nomination(
 def _check_transitions(
     new: JsonObject, old: JsonObject, spec: JsonObject, errors: ErrorList
 ) -> None:
+    all_restart = _may_all_restart(spec)
     for field, containers in (
         ("containerStatuses", "containers"),
         ("initContainerStatuses", "initContainers"),
@@ -277,9 +291,16 @@ def _check_transitions(
             name = status.get("name")
             if ended is None or name not in now or _is_terminated(now[name]):
                 continue
-            if not containers or not _may_restart(own.get(name), spec, ended):
+            if not containers or not (all_restart or _may_restart(own.get(name), spec, ended)):
                 at = STATUS.child(field).index(position).child("state")
                 errors.forbidden(at, _NO_REVIVAL)
+
+
+def _may_all_restart(spec: JsonObject) -> bool:
+    """Whether a container has a rule that restarts all containers of its pod."""
+    containers = [*(spec.get("initContainers") or ()), *(spec.get("containers") or ())]
+    rules = [rule for each in containers for rule in each.get("restartPolicyRules") or ()]
+    return any(rule.get("action") == "RestartAllContainers" for rule in rules)
 
 
 def _is_terminated(status: JsonObject) -> bool:

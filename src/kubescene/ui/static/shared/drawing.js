@@ -52,8 +52,8 @@ export class Drawing {
     this.unit = h("span", {});
     return h("span", { class: "legend" }, h("span", {}, "0", canvas, this.unit),
       this.heat.levels.some((rows) => rows.some((level) => level > 200 && level !== ABSENT)) && h("span", {}, h("i", { class: "i-failed" }), "over"),
-      this.heat.marks.size > 0 && [...this.heat.marks.values()].some((mark) => /^(NotReady|Unknown)/.test(mark)) && h("span", {}, h("i", { class: "i-broken" }), "not ready"),
-      this.heat.marks.size > 0 && [...this.heat.marks.values()].some((mark) => !/^(NotReady|Unknown)/.test(mark)) && h("span", {}, h("i", { class: "i-closed" }), "cordoned or tainted"));
+      this.heat.marks.size > 0 && [...this.heat.marks.values()].some((mark) => /^(NotReady|unreachable)/.test(mark)) && h("span", {}, h("i", { class: "i-broken" }), "not ready"),
+      this.heat.marks.size > 0 && [...this.heat.marks.values()].some((mark) => !/^(NotReady|unreachable)/.test(mark)) && h("span", {}, h("i", { class: "i-closed" }), "cordoned or tainted"));
   }
 
   redo() { this.draw(); this.tell(); this.name(); }

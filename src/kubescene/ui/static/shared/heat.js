@@ -51,7 +51,7 @@ export class Heat {
     if (this.view === "nodes" && this.marks.size) {
       for (const node of this.groups[row]) {
         const mark = this.mark(node, column);
-        if (/^(NotReady|Unknown)/.test(mark)) broken++;
+        if (/^(NotReady|unreachable)/.test(mark)) broken++;
         else if (mark) closed++;
       }
     }
