@@ -1,19 +1,27 @@
 """A server under mixed load for a long time: how long anybody ever waited, and whether it grows.
 
-    python bench/endurance.py [--minutes 30]
+    python bench/endurance.py [--minutes 30] [--large]
 
-The server is a process of its own, started as people start it. Processes beside it play scenarios
-of many sizes one after the other, run traffic, watch pods and Scenarios, and import worlds. One
-more asks for a namespace every 20 ms and tries a write (a dry run) every 100 ms; what it waits is
-what is measured. Machines are shared, so an idle process notes how late it wakes from a sleep, and
-how long threads of the server waited for a processor meanwhile: the machine's part is told apart.
+The server is a process of its own. Processes beside it play scenarios of many sizes one after the
+other, run traffic, watch pods and Scenarios, and import worlds. One more asks for a namespace every
+20 ms and tries a write (a dry run) every 100 ms; what it waits is what is measured. Machines are
+shared, so an idle process notes how late it wakes from a sleep, and how long threads of the server
+waited for a processor meanwhile: the machine's part is told apart. With ``--large`` there are ten
+times as large ones, too: scenarios, imports, lists, exports, definitions, resets.
+
+Inside the server is noted what no machine's load changes: the CPU time of each piece of work of the
+engine thread (a command, a moment, a round), of all that the event loop does between two of its
+beats, and of whoever kept Python's lock so long that a thread woke late; and what was done then.
 """
 
 import argparse
+import gc
 import json
 import subprocess
 import sys
+import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -28,6 +36,10 @@ from live_scenario import SCENARIOS, TABLE, Client, percentile, scenario
 MINUTE_S = 60
 STALL_S = 0.3
 ASKED_EVERY_S, WRITTEN_EVERY_S = 0.02, 0.1
+HOLD_S = 0.05
+"""CPU time of one piece of work that is noted."""
+BEAT_S = 0.005
+SHOWN_HOLDS = 8
 KEPT_SCENARIOS = 6
 SIZES = (500, 2_000, 200, 5_000, 1_000)
 WATCHED = ("/api/v1/pods", "/api/v1/nodes", SCENARIOS, "/api/v1/pods", "/api/v1/events")
@@ -44,6 +56,124 @@ RUN = {
 }
 Role = Callable[[int], None]
 """Is given the port of the server, or its process."""
+LARGE_SCENARIO, LARGE_IMPORT, LONG_LIST = 10_000, 10_000, 50_000
+SIMULATOR = "/simulator/v1"
+POD_LIST = "/api/v1/namespaces/default/pods"
+MAPS = "/api/v1/namespaces/default/configmaps"
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+
+
+class Holds:
+    """What held the threads of a server, by their CPU time. Lives in the server."""
+
+    def __init__(self, file: Path) -> None:
+        self._lines = file.open("w", buffering=1)
+        self._pieces: dict[int, tuple[str, float, float]] = {}
+        self._seen: dict[int, Counter[str]] = {}
+        self._collected_since = 0.0, 0.0
+
+    def begin(self, name: str) -> None:
+        """The calling thread begins a piece of work."""
+        thread = threading.get_ident()
+        self._seen[thread] = Counter()
+        self._pieces[thread] = (name, time.thread_time(), time.perf_counter())
+
+    def end(self) -> None:
+        """It has ended."""
+        thread = threading.get_ident()
+        name, cpu, wall = self._pieces.pop(thread, ("", time.thread_time(), 0.0))
+        if (took := time.thread_time() - cpu) > HOLD_S:
+            self._note(name, took, time.perf_counter() - wall, self._seen.get(thread, Counter()))
+
+    def collecting(self, phase: str, details: dict[str, int]) -> None:
+        """The garbage collector begins or ends: its work is told apart. A callback of ``gc``."""
+        if phase == "start":
+            self._collected_since = time.thread_time(), time.perf_counter()
+            return
+        cpu, wall = self._collected_since
+        if (took := time.thread_time() - cpu) > HOLD_S:
+            frame = sys._getframe(1)
+            what = f"generation {details['generation']} < {spelled(frame)}"
+            self._note("garbage", took, time.perf_counter() - wall, Counter([what]))
+
+    def watch(self) -> None:
+        """Look again and again what is done in long pieces, and who keeps the lock."""
+        threading.Thread(target=self._watch, name="holds", daemon=True).start()
+
+    def _watch(self) -> None:
+        clocks: dict[int, float] = {}
+        while True:
+            begun = time.perf_counter()
+            time.sleep(BEAT_S)
+            late = time.perf_counter() - begun - BEAT_S
+            frames, before, clocks = sys._current_frames(), clocks, cpu_of_threads()
+            for thread, frame in frames.items():
+                if thread in self._pieces:
+                    self._seen[thread][spelled(frame)] += 1
+                used = clocks.get(thread, 0.0) - before.get(thread, clocks.get(thread, 0.0))
+                if late > HOLD_S and used > 0.8 * late:
+                    self._note("lock", used, late, Counter([spelled(frame)]))
+
+    def _note(self, name: str, cpu: float, wall: float, seen: Counter[str]) -> None:
+        what = [place for place, _ in seen.most_common(3)]
+        self._lines.write(json.dumps([name, cpu, wall, time.time(), what]) + "\n")
+
+
+def cpu_of_threads() -> dict[int, float]:
+    found = {}
+    for thread in threading.enumerate():
+        if thread.ident is not None:
+            with suppress(OSError):
+                found[thread.ident] = time.clock_gettime(time.pthread_getcpuclockid(thread.ident))
+    return found
+
+
+def spelled(frame: Any) -> str:
+    """Where a thread is, from the outside in: functions of ours, and the innermost."""
+    names: list[str] = []
+    while frame is not None:
+        code = frame.f_code
+        if "kubescene" in code.co_filename or not names:
+            names.append(f"{Path(code.co_filename).stem}.{code.co_name}")
+        frame = frame.f_back
+    return " < ".join(names[:9])
+
+
+def serve_and_note(file: str) -> None:
+    """``kubescene serve``, with notes of what held its threads."""
+    import asyncio
+
+    from kubescene import cli
+    from kubescene.apiserver import server
+    from kubescene.apiserver.engine_thread import EngineThread
+
+    holds = Holds(Path(file))
+    holds.watch()
+    gc.callbacks.append(holds.collecting)
+    next_command, startup = EngineThread._next, server._Uvicorn.startup
+
+    def noted_next(thread: EngineThread, timeout_s: float) -> Any:
+        holds.end()
+        try:
+            return next_command(thread, timeout_s)
+        finally:
+            holds.begin("engine")
+
+    def beat() -> None:
+        holds.end()
+        holds.begin("loop")
+        asyncio.get_running_loop().call_later(BEAT_S, beat)
+
+    async def noted_startup(http: Any, sockets: Any = None) -> None:
+        await startup(http, sockets)
+        beat()
+
+    patched: Any = EngineThread
+    patched._next = noted_next
+    patched = server._Uvicorn
+    patched.startup = noted_startup
+    sys.argv = ["kubescene", "serve", "--port", "0"]
+    cli.main()
 
 
 def play_scenarios(port: int) -> None:
@@ -87,6 +217,95 @@ def _pod(number: int) -> dict[str, Any]:
         "spec": {"containers": [{"name": "c", "image": "pause"}]},
         "status": {"phase": "Pending"},
     }
+
+
+def import_large_worlds(port: int) -> None:
+    """Large imports, exports and resets, and collections that are deleted."""
+    client = Client(port)
+    pods = {"kind": "List", "items": [_pod(n) for n in range(LARGE_IMPORT)]}
+    maps = {"kind": "List", "items": [_map(n) for n in range(LARGE_IMPORT)]}
+    while True:
+        client.ask("POST", f"{SIMULATOR}/import", maps)
+        client.ask("GET", f"{SIMULATOR}/export")
+        client.ask("DELETE", MAPS)
+        client.ask("POST", f"{SIMULATOR}/import", pods)
+        client.ask("DELETE", POD_LIST)
+        client.ask("PUT", f"{SIMULATOR}/reset")
+        time.sleep(5)
+
+
+def _map(number: int) -> dict[str, Any]:
+    metadata = {"name": f"imported-{number}", "namespace": "default"}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"a": "b"}}
+
+
+def write_large_objects(port: int) -> None:
+    """A Scenario of many operations, and a definition with many fields, again and again."""
+    client = Client(port)
+    for number in count():
+        body = large_scenario(f"large-{number}")
+        client.ask("POST", SCENARIOS, body)
+        client.ask("PATCH", f"{SCENARIOS}/large-{number}", {"metadata": {"labels": {"a": "b"}}})
+        client.ask("POST", DEFINITIONS, large_definition())
+        client.ask("GET", "/openapi/v2")
+        client.ask("DELETE", f"{DEFINITIONS}/larges.x.io")
+        time.sleep(20)
+        client.ask("DELETE", f"{SCENARIOS}/large-{number}")
+
+
+def large_scenario(name: str) -> dict[str, Any]:
+    body = scenario(name, 0)
+    metadata = [{"name": f"pod-{n}"} for n in range(LARGE_SCENARIO)]
+    spec = {"containers": [{"name": "c", "image": "pause"}]}
+    pods = [{"apiVersion": "v1", "kind": "Pod", "metadata": m, "spec": spec} for m in metadata]
+    operations = [{"step": 2, "createOperation": {"object": pod}} for pod in pods]
+    done = {"step": 3, "doneOperation": {}}
+    body["spec"]["operations"] = [body["spec"]["operations"][0], *operations, done]
+    return body
+
+
+def large_definition() -> dict[str, Any]:
+    def fields(depth: int) -> dict[str, Any]:
+        if not depth:
+            return {"type": "string", "description": "some text " * 5, "maxLength": 60}
+        return {"type": "object", "properties": {f"f{n}": fields(depth - 1) for n in range(14)}}
+
+    schema = {"type": "object", "properties": {"spec": fields(3)}}
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    names = {"plural": "larges", "singular": "large", "kind": "Large", "listKind": "LargeList"}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "larges.x.io"},
+        "spec": {"group": "x.io", "names": names, "scope": "Cluster", "versions": [version]},
+    }
+
+
+def read_much(port: int) -> None:
+    """Long lists in each form, and the pages of scenarios, while they are played and after."""
+    client = Client(port)
+    while True:
+        for accept in ("application/json", TABLE, "application/yaml"):
+            client.ask("GET", "/api/v1/pods", accept=accept)
+            client.ask("GET", f"{SCENARIOS}", accept=accept)
+        client.ask("GET", "/api/v1/pods?labelSelector=a%3Db")
+        for row in json.loads(client.ask("GET", SCENARIOS, accept=TABLE))["rows"]:
+            place = f"{SIMULATOR}/scenarios/{row['cells'][0]}"
+            for page in ("progress", "summary", "result", "timeline", "explanations"):
+                client.ask("GET", f"{place}/{page}")
+            client.ask("GET", f"{place}/explain?pod=default/pod-7")
+            client.ask("GET", f"{SIMULATOR}/remedies?pod=default/pod-7")
+        time.sleep(2)
+
+
+def play_long(port: int) -> None:
+    client = Client(port)
+    for number in count():
+        client.ask("POST", SCENARIOS, scenario(f"long-{number}", LONG_LIST))
+        while _phase(client, f"long-{number}") not in ("Succeeded", "Failed", ""):
+            time.sleep(0.5)
+        time.sleep(30)
+        client.ask("DELETE", f"{SCENARIOS}/long-{number}")
 
 
 def watch(port: int) -> None:
@@ -160,6 +379,12 @@ ROLES: dict[str, Role] = {
     "probe": probe,
     "idle": idle,
 }
+LARGE_ROLES: dict[str, Role] = {
+    "large-imports": import_large_worlds,
+    "large-objects": write_large_objects,
+    "reads": read_much,
+    "long-scenarios": play_long,
+}
 
 
 @contextmanager
@@ -177,15 +402,15 @@ def memory_mb(pid: int) -> float:
     return int(status.partition("VmRSS:")[2].split()[0]) / 1024
 
 
-def endure(minutes: float, folder: Path) -> list[tuple[str, float, float]]:
+def endure(minutes: float, folder: Path, roles: dict[str, Role]) -> list[tuple[str, float, float]]:
     """Play all roles for so long; every wait of the probe and of the idle one."""
-    serve = [sys.executable, "-m", "kubescene", "serve", "--port", "0"]
+    serve = [sys.executable, __file__, "--noted", str(folder / "holds")]
     with started(serve, stdout=subprocess.PIPE) as server:
         assert server.stdout is not None
         port = server.stdout.readline().rpartition(":")[2].strip()
-        numbers = {name: port if name != "idle" else str(server.pid) for name in ROLES}
+        numbers = {name: port if name != "idle" else str(server.pid) for name in roles}
         others = [[sys.executable, __file__, "--role", *each] for each in numbers.items()]
-        files = [(folder / name).open("w") for name in ROLES]
+        files = [(folder / name).open("w") for name in roles]
         running = [
             subprocess.Popen(command, stdout=file)
             for command, file in zip(others, files, strict=True)
@@ -193,7 +418,7 @@ def endure(minutes: float, folder: Path) -> list[tuple[str, float, float]]:
         begun = time.time()
         while time.time() - begun < minutes * MINUTE_S:
             time.sleep(min(MINUTE_S, minutes * MINUTE_S / 5))
-            gone = [name for name, each in zip(ROLES, running, strict=True) if each.poll()]
+            gone = [name for name, each in zip(roles, running, strict=True) if each.poll()]
             passed = (time.time() - begun) / MINUTE_S
             print(f"{passed:5.1f} min  {memory_mb(server.pid):6.0f} MB  {gone or ''}", flush=True)
         for each in running:
@@ -201,6 +426,20 @@ def endure(minutes: float, folder: Path) -> list[tuple[str, float, float]]:
             each.wait()
     lines = [line.split() for name in ("probe", "idle") for line in (folder / name).open()]
     return [(what, float(at), float(took)) for what, at, took in (x for x in lines if len(x) == 3)]
+
+
+def report_holds(file: Path) -> None:
+    """The longest pieces of work of each thread, those at one place once, and what was done."""
+    holds = [json.loads(line) for line in file.open()]
+    for thread in ("engine", "loop", "lock", "garbage"):
+        mine = sorted((each for each in holds if each[0] == thread), key=lambda it: -it[1])
+        print(f"{thread}: {len(mine)} over {HOLD_S} s CPU")
+        shown: set[str] = set()
+        for _, cpu, wall, _, what in mine:
+            if (place := " < ".join((what or ["?"])[0].split(" < ")[:3])) not in shown:
+                shown.add(place)
+                if len(shown) <= SHOWN_HOLDS:
+                    print(f"  {cpu:.3f} s CPU, {wall:.3f} s wall: {(what or ['?'])[0]}")
 
 
 def report(waits: list[tuple[str, float, float]]) -> None:
@@ -237,15 +476,22 @@ def report(waits: list[tuple[str, float, float]]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=30)
+    parser.add_argument("--large", action="store_true", help="ten times as large ones, too")
     parser.add_argument("--role", nargs=2, help=argparse.SUPPRESS)
+    parser.add_argument("--noted", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
+    roles = ROLES | LARGE_ROLES if arguments.large else ROLES
+    if arguments.noted:
+        serve_and_note(arguments.noted)
+        return
     if arguments.role:
         name, number = arguments.role
-        ROLES[name](int(number))
+        (ROLES | LARGE_ROLES)[name](int(number))
         return
     folder = Path("out/endurance")
     folder.mkdir(parents=True, exist_ok=True)
-    report(endure(arguments.minutes, folder))
+    report(endure(arguments.minutes, folder, roles))
+    report_holds(folder / "holds")
 
 
 if __name__ == "__main__":

@@ -4,17 +4,22 @@
 
 Plain pods, pods of 1,000 classes (each asks for another amount of cpu), and plain pods under a
 plugin of the user's, written per node: a Score, a Filter, and the same Filter where it says that it
-reads the node alone. Measured from the moment the nodes are there, store writes, phases, kubelet
-and timeline included; each case in a process of its own. The ratio to plain is by CPU time.
+reads the node alone. Then a plugin of the user's stands in the place of a built-in one and does the
+same, by the same code: nothing may be faster because it is ours. Measured from the moment the nodes
+are there, store writes, phases, kubelet and timeline included; each case in a process of its own.
+The ratio to plain is by CPU time; where both should take the same, by the best of three.
 """
 
 import time
+from dataclasses import replace
+from typing import Any
 
 import kubescene
 from kubescene.scheduler import (
     SUCCESS,
     CycleState,
     FilterPlugin,
+    Handle,
     NodeInfo,
     PodInfo,
     Reads,
@@ -23,6 +28,8 @@ from kubescene.scheduler import (
     Status,
 )
 from kubescene.scheduler.configuration.added_plugins import with_plugin
+from kubescene.scheduler.plugins import BUILT_IN
+from kubescene.scheduler.plugins.default_profile import default_profile
 from kubescene.testing import make_node, make_pod
 from measuring import Figures, Span, alone, peak_mb, row, start
 from throughput import NodesReady
@@ -57,6 +64,27 @@ class FreeNodesDeclared(FreeNodes):
     reads = Reads.NODE
 
 
+REPLACED = ("NodeUnschedulable", "TaintToleration", "NodeAffinity", "NodeResourcesFit")
+"""Built-in plugins that every plain pod meets."""
+
+
+def replaced(name: str) -> SchedulerOptions:
+    """The default profile with a class of the user's in the place of one built-in plugin."""
+    built_in, profile, own_name = BUILT_IN[name], default_profile(), f"Own{name}"
+    own: Any = type(own_name, (built_in.plugin,), {"name": own_name, "__module__": __name__})
+
+    def make(arguments: Any, handle: Handle) -> Any:
+        plugin: Any = built_in.make(arguments, handle)
+        plugin.__class__ = own
+        return plugin
+
+    points = {
+        point: tuple(replace(each, name=own_name) if each.name == name else each for each in at)
+        for point, at in profile.points.items()
+    }
+    return SchedulerOptions(profiles=(replace(profile, points=points),), plugins={own_name: make})
+
+
 PLUGINS: dict[str, type] = {each.name: each for each in (NodeNumber, FreeNodes, FreeNodesDeclared)}
 
 
@@ -71,7 +99,9 @@ def scenario(nodes: int, pods: int, classes: int) -> kubescene.ScenarioBuilder:
 
 def measure(nodes: int, pods: int, classes: int = 1, plugin: str = "") -> Figures:
     ready, options = NodesReady(), SchedulerOptions()
-    if plugin:
+    if plugin in REPLACED:
+        options = replaced(plugin)
+    elif plugin:
         options = with_plugin(options, PLUGINS[plugin])
     result = kubescene.run(scenario(nodes, pods, classes), instruments=(ready,), scheduler=options)
     assert result.summary.placements_total == pods, result.message
@@ -91,6 +121,15 @@ def main(quick: bool) -> None:
         figures = alone(__file__, nodes=nodes, pods=pods, plugin=name)
         taken = _row(f"per node: {name}", "floor 2,000 /s, aim 4,000", figures, pods)
         row("", f"{plain / taken:11.2f} of the pods/s of plain")
+    best = _best_of_three(nodes=nodes, pods=pods)["cpu_s"]
+    for name in REPLACED:
+        taken = _row(f"a user's {name}", "", _best_of_three(nodes, pods, name), pods)
+        row("", f"{best / taken:11.2f} of the pods/s of plain", "floor 0.9")
+
+
+def _best_of_three(nodes: int, pods: int, plugin: str = "") -> Figures:
+    found = (alone(__file__, nodes=nodes, pods=pods, plugin=plugin) for _ in range(3))
+    return min(found, key=lambda figures: figures["cpu_s"])
 
 
 def _row(name: str, floor: str, figures: Figures, pods: int) -> float:

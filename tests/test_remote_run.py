@@ -7,17 +7,22 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
 
 from apiserver.http import CONFIG_MAPS, Http, config_map
 from apiserver.scenarios import SCENARIOS, create, play, status, wait
+from kubescene.actors import Actor
+from kubescene.apiserver.kubernetes.watches import WatchStreams
 from kubescene.apiserver.server import Server
 from kubescene.cli.files import read_scenario
 from kubescene.cli.run.at_server import run_on_server
+from kubescene.errors import ConfigurationError
 from kubescene.scenario import ScenarioBuilder
 from kubescene.testing import make_node, make_pod
+from kubescene.types import JsonObject
 from run_directories import RUN_FILES, files_of
 
 PACE = re.compile(r", [\d,]+ a second(, about \d+ s left)?")
@@ -136,6 +141,39 @@ def test_a_long_step_is_told_of_while_it_lasts(
     lines = capsys.readouterr().err.splitlines()
     meanwhile = lines[: next(n for n, line in enumerate(lines) if "at rest" in line)]
     assert any(line.startswith("step 1.") and "pods bound" in line for line in meanwhile)
+
+
+def test_a_scenario_is_watched_before_there_is_one(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A short one may be over before somebody could follow it afterwards."""
+    done: list[str] = []
+    register, create_object = WatchStreams._register, server.cluster.registry.create
+
+    def registered(*arguments: Any) -> Any:
+        done.append("watched")
+        return register(*arguments)
+
+    def created(actor: Actor, obj: JsonObject, **options: Any) -> Any:
+        if obj["kind"] == "Scenario":
+            done.append("created")
+        return create_object(actor, obj, **options)
+
+    monkeypatch.setattr(WatchStreams, "_register", registered)
+    monkeypatch.setattr(server.cluster.registry, "create", created)
+    file = read_scenario(written(tmp_path, ScenarioBuilder("x").create(make_node("n")).done()))
+    assert run_on_server(file, server.url, out=None, seed=None, quiet=True, delete=True) == 0
+    assert done == ["watched", "created"]
+
+
+def test_delete_takes_nothing_away_that_was_there_before(
+    server: Server, http: Http, tmp_path: Path
+) -> None:
+    file = read_scenario(written(tmp_path, ScenarioBuilder("x").create(make_node("n"))))
+    play(http, ScenarioBuilder("x").create(make_node("n")))
+    with pytest.raises(ConfigurationError, match="has a scenario 'x' already"):
+        run_on_server(file, server.url, out=None, seed=None, quiet=True, delete=True)
+    assert status(http, "x")["phase"] == "Paused"
 
 
 def test_a_seed_goes_along(server: Server, tmp_path: Path) -> None:

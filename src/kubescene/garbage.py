@@ -18,6 +18,10 @@ BUSY_LOOKS = 100
 """Looks at new objects after which a server that is asked all the time looks at those, and no
 others: about 200,000 objects, which takes some 40 milliseconds."""
 
+MOST_LOOKS = 200
+"""Looks at new objects after which those are too many to be looked at once more while somebody may
+wait: a tenth of a second and more. They are put by until nobody is connected."""
+
 
 class Litter:
     """How much the runs of this process have left behind since somebody looked."""
@@ -145,13 +149,24 @@ def end_of_world() -> None:
     """The controllers of a world were let go: look at what was made since those before them were.
 
     In a server only. What is left stays for long: it is put by, so that nobody looks at it again
-    when the next world ends.
+    when the next world ends. Of a very large one all is: controllers let go of what is large by
+    themselves, and what is left of them is little.
     """
     if LITTER.is_served:
-        LITTER.unseen += gc.get_count()[1]
-        LITTER.world = 0
-        gc.collect()
+        look_at_new()
+
+
+def look_at_new() -> None:
+    """Look at what came since the last time, unless it is too much, and put by what is left."""
+    looks = gc.get_count()[1]
+    LITTER.unseen += looks
+    LITTER.world = 0
+    if looks > MOST_LOOKS:
         gc.freeze()
+        gc.collect(1)  # finds nothing, and counts anew
+        return
+    gc.collect()
+    gc.freeze()
 
 
 def tidy(*, is_busy: bool = False, is_alone: bool = True) -> bool:
@@ -166,10 +181,7 @@ def tidy(*, is_busy: bool = False, is_alone: bool = True) -> bool:
     looks = gc.get_count()[1]
     if is_busy or not is_alone:
         if looks - LITTER.world >= BUSY_LOOKS:
-            LITTER.unseen += looks
-            LITTER.world = 0
-            gc.collect()
-            gc.freeze()
+            look_at_new()
         return False
     if LITTER.unseen + looks < WORTH_LOOKS:
         return False

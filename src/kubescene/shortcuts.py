@@ -34,7 +34,7 @@ class Shortcuts:
     """
 
     bunches: bool = True
-    """Instances of a counted create are made many at a time (`kubescene.lane.bunches`)."""
+    """Instances of a counted create are made many at a time (`kubescene.lane.lane`)."""
 
     alike_operations: bool = True
     """Operations that create pods or nodes which differ in nothing but their names are read once,

@@ -18,6 +18,7 @@ from kubescene.apiserver import server as serving
 from kubescene.apiserver.kubernetes import rendering, writes
 from kubescene.apiserver.responses import Response
 from kubescene.apiserver.server import Server
+from kubescene.apiserver.simulator import scenarios as pages
 from kubescene.client import ObjectRef
 from kubescene.cluster import ClusterWorld
 from kubescene.registry import custom_resources, decoding, exports
@@ -26,6 +27,7 @@ from kubescene.scheduler.state.deltas import Delta
 from kubescene.scheduler.state.node_info import NodeInfo
 from kubescene.scheduler.state.pods import PodInfo
 from kubescene.testing import make_node, make_pod
+from kubescene.timeline import TimelineLog
 
 ENGINE, LOOP = "kubescene-engine", "kubescene-http"
 
@@ -213,6 +215,7 @@ def test_a_long_list_is_written_beside_the_event_loop(
     http: Http, accept: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(rendering, "MANY", 2)
+    monkeypatch.setattr(rendering, "MANY_DECODED", 2)
     for number in range(3):
         http.post(CONFIG_MAPS, config_map(f"m-{number}"))
     written = threads_of(monkeypatch, rendering.Renderer, "_whole_list", lambda renderer: 0)
@@ -222,6 +225,22 @@ def test_a_long_list_is_written_beside_the_event_loop(
     (long, _), (short, _) = written
     assert long not in (ENGINE, LOOP)
     assert short == LOOP
+
+
+def test_a_long_log_is_read_piece_by_piece_for_who_asks_about_a_pod(
+    http: Http, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pages, "INDEXED_AT_ONCE", 2)
+    create = {"step": 1, "createOperation": {"object": operation(0)["createOperation"]["object"]}}
+    made = scenario(operations=[{**create, "id": "o"}, {"id": "d", "step": 1, "doneOperation": {}}])
+    assert play(http, {**KIND, **made})["phase"] == "Succeeded"
+    run = server.scenarios.run_named("large")
+    assert run is not None
+    assert len(run.log) > 2
+    read = threads_of(monkeypatch, TimelineLog, "index_names", len)
+    reply = http.get("/simulator/v1/scenarios/large/explain?pod=default/p-0").json
+    assert (reply["known"], len(reply["attempts"])) == (True, 1)
+    assert len(read) == -(-len(run.log) // 2)
 
 
 def test_a_world_is_reset_piece_by_piece(

@@ -8,8 +8,8 @@ import kubescene
 from kubescene.api.records.templates import target_of
 from kubescene.cluster.options import ClusterOptions
 from kubescene.controllers.builtin.late_pods import LatePodsController
-from kubescene.controllers.builtin.workloads import daemonset
-from kubescene.controllers.builtin.workloads.daemon_places import (
+from kubescene.controllers.builtin.workloads.daemon_sets import daemonset
+from kubescene.controllers.builtin.workloads.daemon_sets.places import (
     DaemonNode,
     Fitness,
     tolerations_of,

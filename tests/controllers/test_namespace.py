@@ -9,7 +9,7 @@ from kubescene.client import ObjectRef
 from kubescene.clock import SECOND
 from kubescene.cluster import Cluster, ClusterOptions, ClusterWorld
 from kubescene.controllers.builtin import table
-from kubescene.controllers.builtin.deletion.namespace import USUAL_DELAY
+from kubescene.controllers.builtin.namespaces.namespace import USUAL_DELAY
 from kubescene.controllers.kubelet import KubeletDelays
 from kubescene.controllers.registrations import ControllerRegistrations
 from kubescene.testing import make_replica_set

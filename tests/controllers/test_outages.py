@@ -1,8 +1,12 @@
 """Outages: nodes that fall silent, are gone or are reclaimed."""
 
+import json
+from pathlib import Path
+
 import pytest
 
 from kubescene.cluster import ClusterOptions, ClusterWorld
+from kubescene.controllers.builtin.outages.definition import DEFINITION, NOT_YET, SIMULATED
 from kubescene.testing import make_node, make_pod
 from kubescene.types import JsonObject
 
@@ -185,9 +189,22 @@ def test_forks_and_split_advances_come_to_the_same(cluster: ClusterWorld) -> Non
         ({"what": "MetricsGap"}, "what: MetricsGap is not simulated yet (nobody scrapes"),
         ({"what": "NoCapacity"}, "what: NoCapacity is not simulated yet (a NodeGroup says it"),
         ({"nodes": None}, "nodes: NodesSilent needs a selector"),
-        ({"what": "ImagePull"}, "what: ImagePull is not simulated yet"),
+        ({"what": "ImagePull"}, "pullTime: ImagePull needs pullTime"),
+        ({"what": "ImagePull", "pullTime": "long"}, "pullTime: 'long' is not a duration"),
+        ({"what": "ImagePull", "pullError": "x", "pods": None, "cpuShare": 0.1}, "only CpuStolen"),
+        (
+            {
+                "what": "ImagePull",
+                "pullError": "x",
+                "pods": {"matchExpressions": [{"key": "a", "operator": "In"}]},
+            },
+            "pods: ",
+        ),
+        ({"what": "CpuStolen"}, "cpuShare: CpuStolen needs a share above 0 and below 1"),
+        ({"what": "CpuStolen", "cpuShare": 1}, "above 0 and below 1, not 1"),
+        ({"what": "CpuStolen", "cpuShare": -0.5}, "above 0 and below 1, not -0.5"),
         ({"groups": {}}, "groups: not simulated yet"),
-        ({"pods": {}}, "pods: not simulated yet"),
+        ({"pods": {}}, "pods: only ImagePull has it, and this is NodesSilent"),
         ({"share": 0.5, "count": 1}, "only one of share and count"),
         ({"share": 0}, "share: must be above 0"),
         ({"share": 1.5}, "share: must be above 0"),
@@ -357,3 +374,89 @@ def test_a_machine_goes_with_its_node(cluster: ClusterWorld, what: str) -> None:
     cluster.advance("5m")
     assert len(cluster.list("nodes")) == 1
     assert len(cluster.list("instances")) == 1
+
+
+def told_of(cluster: ClusterWorld, node: str, prefix: str) -> JsonObject:
+    """What annotations of a node with a prefix say, by the rest of their names."""
+    annotations = cluster.get("nodes", node)["metadata"].get("annotations") or {}
+    return {
+        name.removeprefix(prefix): json.loads(value)
+        for name, value in annotations.items()
+        if name.startswith(prefix)
+    }
+
+
+def test_trouble_with_pulls_is_told_to_the_nodes_and_taken_back(cluster: ClusterWorld) -> None:
+    nodes(cluster, 2)
+    web = {"matchLabels": {"app": "web"}}
+    cluster.create(outage("slow", "ImagePull", pullTime="2m", **{"for": "10m"}))
+    cluster.create(
+        outage(
+            "refused",
+            "ImagePull",
+            count=1,
+            pullError="429 Too Many Requests",
+            pods=web,
+            namespace="shop",
+        )
+    )
+    cluster.settle()
+    [one] = status(cluster, "refused")["affected"]
+    refused = {"error": "429 Too Many Requests", "pods": web, "namespace": "shop"}
+    prefix = "pulls.kubescene.dev/"
+    assert told_of(cluster, one, prefix) == {"slow": {"time": "2m"}, "refused": refused}
+    other = "n1" if one == "n0" else "n0"
+    assert told_of(cluster, other, prefix) == {"slow": {"time": "2m"}}
+    cluster.advance("10m")
+    assert told_of(cluster, one, prefix) == {"refused": refused}
+    assert told_of(cluster, other, prefix) == {}
+    cluster.delete("outages", "refused")
+    cluster.settle()
+    assert told_of(cluster, one, prefix) == {}
+
+
+def test_what_is_said_of_pulls_can_be_changed_while_it_lasts(cluster: ClusterWorld) -> None:
+    nodes(cluster)
+    cluster.create(outage(what="ImagePull", pullTime="2m"))
+    cluster.settle().patch("outages", "o", {"spec": {"pullTime": None, "pullError": "gone"}})
+    cluster.settle()
+    assert told_of(cluster, "n0", "pulls.kubescene.dev/") == {"o": {"error": "gone"}}
+
+
+def test_several_outages_steal_cpu_of_a_node_and_each_gives_its_own_back(
+    cluster: ClusterWorld,
+) -> None:
+    nodes(cluster)
+    before = cluster.get("nodes", "n0")["status"]["allocatable"]
+    cluster.create(outage("a", "CpuStolen", cpuShare=0.3, **{"for": "1m"}))
+    cluster.create(outage("b", "CpuStolen", cpuShare=0.25))
+    cluster.settle()
+    assert told_of(cluster, "n0", "stolen.kubescene.dev/") == {"a": 0.3, "b": 0.25}
+    assert cluster.get("nodes", "n0")["status"]["allocatable"] == before
+    cluster.advance("1m")
+    assert told_of(cluster, "n0", "stolen.kubescene.dev/") == {"b": 0.25}
+
+
+def test_a_long_name_of_an_outage_still_makes_an_annotation(cluster: ClusterWorld) -> None:
+    nodes(cluster)
+    names = [f"{'very-' * 20}{each}" for each in ("a", "b")]
+    for name in names:
+        cluster.create(outage(name, "ImagePull", pullTime="1s"))
+    cluster.settle()
+    found = told_of(cluster, "n0", "pulls.kubescene.dev/")
+    assert sorted(map(len, found)) == [63, 63]
+    for name in names:
+        cluster.delete("outages", name)
+    cluster.settle()
+    assert told_of(cluster, "n0", "pulls.kubescene.dev/") == {}
+
+
+def test_the_reference_page_has_every_field() -> None:
+    page = (Path(__file__).parents[2] / "docs/reference/outage.md").read_text()
+    version = DEFINITION["spec"]["versions"][0]
+    properties = version["schema"]["openAPIV3Schema"]["properties"]
+    for part in ("spec", "status"):
+        for field in properties[part]["properties"]:
+            assert f"`{field}`" in page, field
+    for what in (*SIMULATED, *NOT_YET):
+        assert f"`{what}`" in page, what

@@ -8,7 +8,7 @@ import kubescene
 from kubescene.api.feature_gates import MAX_UNAVAILABLE_STATEFUL_SET
 from kubescene.cluster.options import ClusterOptions
 from kubescene.controllers.builtin.late_pods import LatePodsController
-from kubescene.controllers.builtin.workloads.stateful_pass import Sync
+from kubescene.controllers.builtin.workloads.stateful_sets.passes import Sync
 from kubescene.errors import ConfigurationError
 from kubescene.testing import make_node, make_pod
 from kubescene.types import JsonObject

@@ -71,8 +71,12 @@ class Puppet:
 
     def next_event(self, stream: int = 0) -> JsonObject:
         """The next that it hears by one of its watches."""
-        event: JsonObject = json.loads(self._streams[stream].readline())
+        event: JsonObject = json.loads(self.next_line(stream))
         return event
+
+    def next_line(self, stream: int = 0) -> bytes:
+        """The same as it comes; empty if the watch has ended."""
+        return self._streams[stream].readline()
 
     def ask(self, method: str, path: str, body: JsonValue = None) -> Answer:
         response = self._send(method, path, body).getresponse()

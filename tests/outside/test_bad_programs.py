@@ -471,6 +471,33 @@ def test_a_server_that_ends_waits_for_nobody_who_is_held() -> None:
             play.failure()
 
 
+def test_an_engine_that_ends_by_itself_tells_all_who_wait() -> None:
+    with stage() as made:
+        late = attached(made, "late")
+        holder = attached(made, "holder")
+        with playing(made, held_by(LATE)) as play:
+            play.until(lambda: play.program("holder").may_read)
+            held = late.create("x")
+            play.until_held("late")
+            end_of_engine(made)
+            answer = held.result()
+            assert (answer.code, answer.message) == (500, "the server is shutting down")
+            assert late.create("y").result().code == 500
+            while holder.next_line():
+                pass  # its watch ends
+            play.failure()
+
+
+def end_of_engine(made: Stage) -> None:
+    """By a defect, not by the server, which goes on."""
+
+    def end() -> None:
+        raise SystemExit(1)
+
+    with pytest.raises(RuntimeError, match="SystemExit"):
+        made.server.engine.call(end)
+
+
 def test_in_a_pause_requests_stay_held_and_go_on_with_what_is_added() -> None:
     with stage() as made:
         late = attached(made, "late")

@@ -16,7 +16,6 @@ from kubescene.reports.html.contents import ABSENT, Contents
 from kubescene.reports.html.decisions import digested, picked
 from kubescene.reports.html.heat import columns_of, level
 from kubescene.reports.html.page import SHELL
-from kubescene.reports.html.shell import style_sheet
 from kubescene.reports.html.waits import parted
 from kubescene.results.explaining import ExplainedAttempt, NodeVerdict
 from kubescene.results.ledger import Ledger
@@ -27,6 +26,7 @@ from kubescene.results.tables import tables
 from kubescene.scenario import ScenarioBuilder
 from kubescene.testing import make_node, make_pod
 from kubescene.timeline import Outcome
+from kubescene.ui.bundling import style_sheet
 from reported_runs import HOSTILE, example, failing, hostile, many_nodes, nothing
 from run_directories import read_summary
 
@@ -579,10 +579,10 @@ def test_nodes_that_keep_pods_away_are_marked(tmp_path: Path) -> None:
     kubescene.run(between(), out=tmp_path)
     told = contents(tmp_path)
     assert [(m.node, m.first, m.last, m.text) for m in told.heat.marks] == [
-        (1, 2, 3, "Unknown"),
+        (1, 2, 3, "unreachable"),
         (2, 2, 2, "cordoned"),
     ]
-    assert [each.marks for each in told.nodes] == ["", "Unknown", ""]
+    assert [each.marks for each in told.nodes] == ["", "unreachable", ""]
     assert "1 node of 3 kept pods away at the end." in told.headline.story
 
 

@@ -11,6 +11,8 @@ import pytest
 import kubescene
 from browser import Browser, Page, chromium
 from kubescene.reports.html import write_report
+from kubescene.reports.html.comparison import comparison_page
+from kubescene.results.comparison import compare
 from kubescene.results.sources import open_run
 from kubescene.results.tables import tables
 from kubescene.scenario import ScenarioBuilder
@@ -346,3 +348,16 @@ def test_the_browser_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> N
             running.open("about:blank")
             assert os.listdir(folder)
         assert os.listdir(folder) == []
+
+
+def test_the_theme_of_two_runs_beside_each_other_is_switched(
+    browser: Browser, runs: dict[str, Path], tmp_path: Path
+) -> None:
+    file = tmp_path / "comparison.html"
+    sides = [open_run(runs[name]) for name in ("first-scenario", "preemption")]
+    file.write_text(comparison_page(compare(*sides)), "utf-8")
+    page = browser.open(file.as_uri())
+    assert page.text("#theme") == "Theme: auto"
+    page.click_on("#theme")
+    assert page.text("#theme") == "Theme: light"
+    assert page.complaints == []

@@ -88,12 +88,12 @@ def test_steps_count_pods_that_wait_and_say_how_often_was_tried() -> None:
 
 def test_a_node_that_keeps_pods_away_is_marked() -> None:
     nodes = [
-        node("a", status="Unknown, cordoned"),
+        node("a", status="unreachable, cordoned"),
         node("b", cpu=2000),
         node("c", status="tainted x:NoSchedule"),
     ]
     text = shown(Summary(nodes=nodes))
-    assert "Unknown, cordoned" in text
+    assert "unreachable, cordoned" in text
     assert "tainted x:NoSchedule" in text
     assert "Ready" in text
     assert "status" not in shown(Summary(nodes=[node("b", cpu=2000)]))

@@ -256,11 +256,11 @@ def test_devices_of_no_single_node_count_for_the_cluster(ledger: Ledger) -> None
         ({}, [], ""),
         ({}, [("Ready", "True"), ("DiskPressure", "Unknown")], ""),
         ({}, [("Ready", "False")], "NotReady"),
-        ({"unschedulable": True}, [("Ready", "Unknown")], "Unknown, cordoned"),
+        ({"unschedulable": True}, [("Ready", "Unknown")], "unreachable, cordoned"),
         (
             {"taints": [{"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"}]},
             [("Ready", "Unknown")],
-            "Unknown",
+            "unreachable",
         ),
         (
             {"taints": [{"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"}]},

@@ -47,7 +47,15 @@ def from_lines(folder: Path) -> Ledger:
     return TimelineSource(folder / "timeline.jsonl").ledger
 
 
-WHILE_IT_FOLLOWS = ("_devices", "_moments", "_operation", "_refused", "_several")
+WHILE_IT_FOLLOWS = (
+    "_devices",
+    "_follower",
+    "_moments",
+    "_nodes_ready",
+    "_operation",
+    "_refused",
+    "_several",
+)
 """What a ledger holds to follow a run, and is of no use once that is over."""
 
 
@@ -131,7 +139,7 @@ def test_a_ledger_of_another_run_is_not_believed(folder: Path, tmp_path: Path) -
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        (b'"version":4', b'"version":3'),
+        (b'"version":5', b'"version":4'),
         (b'"schema":"kubescene.dev/ledger"', b'"schema":"kubescene.dev/ladder"'),
         (b'"kubescene":"', b'"kubescene":"9'),
         (b'"attempts":[', b'"attempts":[7'),

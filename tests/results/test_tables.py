@@ -37,6 +37,12 @@ NAMES = [
     "utilization",
     "facts",
     "measures",
+    "workloads",
+    "rollouts",
+    "budgets",
+    "scaling",
+    "series",
+    "workload_series",
 ]
 
 

@@ -9,7 +9,7 @@ import kubescene
 from kubescene.api.records.templates import HOSTNAME
 from kubescene.runs.local import RunResult
 from kubescene.scenario import ScenarioBuilder
-from kubescene.scenario.reading.alike import Likenesses, like
+from kubescene.scenario.reading.alike import SharedBodies, like
 from kubescene.testing import make_node, make_pod
 from kubescene.timeline.facts import LineWriter
 from kubescene.types import JsonObject
@@ -20,7 +20,7 @@ def pod(name: str, cpu: str = "1") -> JsonObject:
 
 
 def test_equal_pods_share_everything_but_the_name() -> None:
-    known = Likenesses()
+    known = SharedBodies()
     one, other = known.of(pod("a")), known.of(pod("b"))
     assert one is other
     assert one is not None
@@ -33,16 +33,16 @@ def test_equal_pods_share_everything_but_the_name() -> None:
 
 
 def test_other_pods_are_not_alike() -> None:
-    known = Likenesses()
+    known = SharedBodies()
     one, other = known.of(pod("a")), known.of(pod("b", cpu="2"))
     assert one is not other
     assert like(pod("b", cpu="2"), other) == pod("b", cpu="2")
 
 
 def test_nothing_is_promised_of_the_only_one() -> None:
-    likeness = Likenesses().of(pod("a"))
-    assert likeness is not None
-    assert likeness.blueprint is None
+    shared = SharedBodies().of(pod("a"))
+    assert shared is not None
+    assert shared.blueprint is None
 
 
 @pytest.mark.parametrize(
@@ -59,13 +59,13 @@ def test_nothing_is_promised_of_the_only_one() -> None:
     ],
 )
 def test_what_is_equal_in_python_only_is_not_alike(one: object, other: object) -> None:
-    known = Likenesses()
+    known = SharedBodies()
     first, second = known.of({**pod("a"), "x": one}), known.of({**pod("a"), "x": other})
     assert first is not second
 
 
 def test_alike_is_by_content_however_it_is_held() -> None:
-    known, shared = Likenesses(), [{"a": "".join(["x", "y"])}]
+    known, shared = SharedBodies(), [{"a": "".join(["x", "y"])}]
     one = known.of({**pod("a"), "x": [shared, shared], "y": sys.intern("xyz")})
     copies = [[{"a": "xy"}], [{"a": "xy"}]]
     assert known.of({**pod("b"), "x": copies, "y": "".join(["xy", "z"])}) is one is not None
@@ -75,8 +75,8 @@ def test_what_is_odd_is_like_nothing() -> None:
     class Text(str):
         __slots__ = ()
 
-    assert Likenesses().of({**pod("a"), "x": Text("x")}) is None
-    assert Likenesses().of({**pod("a"), "x": object()}) is None
+    assert SharedBodies().of({**pod("a"), "x": Text("x")}) is None
+    assert SharedBodies().of({**pod("a"), "x": object()}) is None
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_what_is_odd_is_like_nothing() -> None:
     ],
 )
 def test_whatever_has_no_name_or_is_of_another_kind_is_left_alone(obj: JsonObject) -> None:
-    assert Likenesses().of(obj) is None
+    assert SharedBodies().of(obj) is None
 
 
 @pytest.mark.parametrize("name", ["p", 'a"b', "\0", "a\\b", "\u00e4", "a%b"])
@@ -100,9 +100,9 @@ def test_what_was_asked_is_told_as_if_it_were_encoded(
 ) -> None:
     made = make_node("q") if is_host else make_pod("q")
     obj = made.labels({HOSTNAME: "q", "other": other}).build()
-    likeness = Likenesses().of({**obj, other: other})
-    assert likeness is not None
-    assert likeness.asked(name) == orjson.dumps({"object": likeness.named(name)})
+    shared = SharedBodies().of({**obj, other: other})
+    assert shared is not None
+    assert shared.asked(name) == orjson.dumps({"object": shared.named(name)})
 
 
 def scenario() -> ScenarioBuilder:
@@ -123,7 +123,7 @@ def test_a_run_is_the_same_as_with_each_pod_made_by_itself(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     fast = kubescene.run(scenario())
-    monkeypatch.setattr(Likenesses, "of", lambda self, obj: None)
+    monkeypatch.setattr(SharedBodies, "of", lambda self, obj: None)
     slow = kubescene.run(scenario())
     assert fast.summary.placements_total > 10
     assert lines(fast) == lines(slow)

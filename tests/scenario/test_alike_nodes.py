@@ -10,7 +10,7 @@ from kubescene.registry.shortcuts import Shortcut
 from kubescene.registry.shortcuts.status_patches import StatusPatches
 from kubescene.registry.shortcuts.templates import Templates
 from kubescene.scenario import ScenarioBuilder
-from kubescene.scenario.reading.alike import Likenesses, like
+from kubescene.scenario.reading.alike import SharedBodies, like
 from kubescene.testing import make_node, make_pod
 from kubescene.types import JsonObject
 
@@ -22,40 +22,40 @@ def node(name: str, host: str | None = None) -> JsonObject:
 
 
 def test_alike_objects_share_all_but_their_names() -> None:
-    alike = Likenesses()
-    likeness, same = alike.of(node("x")), alike.of(node("y"))
-    assert same is likeness
-    first, second = like(node("x"), likeness), like(node("y"), likeness)
+    alike = SharedBodies()
+    shared, same = alike.of(node("x")), alike.of(node("y"))
+    assert same is shared
+    first, second = like(node("x"), shared), like(node("y"), shared)
     assert second == node("y")
     assert second["status"] is first["status"]
 
 
 def test_hosts_are_alike_although_they_say_their_names() -> None:
-    alike = Likenesses()
-    likeness, same = (alike.of(node(name, host=name)) for name in ("x", "y"))
-    assert same is likeness is not None
-    second = like(node("y", host="y"), likeness)
+    alike = SharedBodies()
+    shared, same = (alike.of(node(name, host=name)) for name in ("x", "y"))
+    assert same is shared is not None
+    second = like(node("y", host="y"), shared)
     assert second == node("y", host="y")
-    assert likeness.blueprint is not None
-    assert likeness.blueprint.covers(second)
+    assert shared.blueprint is not None
+    assert shared.blueprint.covers(second)
 
 
 @pytest.mark.parametrize("says", ["", "x", "z"])
 def test_who_says_something_else_is_no_host(says: str) -> None:
-    alike = Likenesses()
+    alike = SharedBodies()
     hosts, again = (alike.of(node(name, host=name)) for name in ("x", "w"))
     assert hosts is again
     assert hosts is not None
-    likeness = alike.of(node("y", host=says))
-    other = like(node("y", host=says), likeness)
-    assert likeness is not hosts
+    shared = alike.of(node("y", host=says))
+    other = like(node("y", host=says), shared)
+    assert shared is not hosts
     assert other == node("y", host=says)
     assert hosts.blueprint is not None
     assert not hosts.blueprint.covers(other)
 
 
 def test_a_pod_is_no_host() -> None:
-    alike = Likenesses()
+    alike = SharedBodies()
     pods = [make_pod(name).labels({HOSTNAME: name}).build() for name in ("x", "y")]
     first, second = map(alike.of, pods)
     assert first is not second

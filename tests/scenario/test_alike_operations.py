@@ -18,7 +18,7 @@ from kubescene.errors import ScenarioError
 from kubescene.runs.local import RunResult
 from kubescene.scenario import parse_spec
 from kubescene.scenario.reading import handed_over as taking
-from kubescene.scenario.reading.alike import Likenesses
+from kubescene.scenario.reading.alike import SharedBodies
 from kubescene.scenario.reading.files import check_identity
 from kubescene.scenario.reading.handed_over import taken_over
 from kubescene.scenario.reading.operation_list import OperationList
@@ -231,9 +231,8 @@ def test_whoever_shares_parts_may_change_them_between_runs() -> None:
 def test_what_has_no_effect_is_counted_for_each() -> None:
     whole = scenario()
     for operation in whole["spec"]["operations"][3:9:2]:
-        operation["createOperation"]["object"]["spec"]["readinessGates"] = [
-            {"conditionType": "x.io/y"}
-        ]
+        metadata = operation["createOperation"]["object"]["metadata"]
+        metadata["annotations"] = {"kubescene.dev/run-time": "soon"}
     (warning,) = kubescene.run(whole).summary.warnings
     assert warning.endswith("(operation 'op-4' and 2 more)")
 
@@ -304,7 +303,7 @@ def read(document: JsonObject) -> list[Any]:
 
 
 def read_one_by_one(document: JsonObject) -> list[Any]:
-    with patch.object(Likenesses, "of", lambda self, obj: None):
+    with patch.object(SharedBodies, "of", lambda self, obj: None):
         try:
             return told(check_identity(own_copy(document), "scenario"))
         except ScenarioError as error:
@@ -368,7 +367,7 @@ def test_operations_share_what_is_alike_wherever_they_are_read() -> None:
     operations = parse_spec(scenario()).operations
     first, second = (each.body["object"] for each in operations[3:5])
     assert first["spec"] is second["spec"]
-    assert operations[3].likeness is operations[4].likeness is not None
+    assert operations[3].shared_body is operations[4].shared_body is not None
 
 
 @pytest.mark.parametrize("said", [{"count": 2}, {"subresource": "status"}], ids=str)
@@ -377,7 +376,7 @@ def test_instances_and_parts_of_objects_are_like_nothing(said: JsonObject) -> No
     whole["spec"]["operations"][3]["createOperation"] |= said
     operations = parse_spec(whole).operations
     assert operations[3].alike == ()
-    assert operations[4].likeness is not None
+    assert operations[4].shared_body is not None
 
 
 def test_who_says_more_may_be_alike_and_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -386,9 +385,9 @@ def test_who_says_more_may_be_alike_and_is_looked_at(monkeypatch: pytest.MonkeyP
         operation["createOperation"]["createOptions"] = {"fieldManager": "me"}
     operations = parse_spec(whole).operations
     assert len({id(each.alike[0]) for each in operations[3:9]}) == 1
-    assert {each.likeness for each in operations[3:9]} == {None}
+    assert {each.shared_body for each in operations[3:9]} == {None}
     fast = lines(kubescene.run(whole))
-    monkeypatch.setattr(Likenesses, "of", lambda self, obj: None)
+    monkeypatch.setattr(SharedBodies, "of", lambda self, obj: None)
     assert lines(kubescene.run(whole)) == fast
 
 
@@ -396,13 +395,13 @@ def test_operations_of_a_sound_scenario_are_looked_at_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     looked: list[JsonObject] = []
-    of = Likenesses.of
+    of = SharedBodies.of
 
-    def noted(self: Likenesses, obj: JsonObject) -> Any:
+    def noted(self: SharedBodies, obj: JsonObject) -> Any:
         looked.append(obj)
         return of(self, obj)
 
-    monkeypatch.setattr(Likenesses, "of", noted)
+    monkeypatch.setattr(SharedBodies, "of", noted)
     assert kubescene.run(scenario()).ok
     assert len(looked) == 9
 

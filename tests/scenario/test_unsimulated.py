@@ -195,6 +195,13 @@ SERIES: JsonObject = {
 }
 
 
+LOAD: JsonObject = {
+    "apiVersion": "kubescene.dev/v1alpha1",
+    "kind": "Traffic",
+    "metadata": {"name": "t"},
+}
+
+
 @pytest.mark.parametrize(
     ("objects", "advance", "said"),
     [
@@ -203,6 +210,8 @@ SERIES: JsonObject = {
         ([SERIES, SCALER], "", ["HorizontalPodAutoscaler"]),
         ([SERIES, SCALER], "1m", []),
         ([SERIES], "", []),
+        ([LOAD], "", ["Traffic"]),
+        ([LOAD, SCALER], "1m", []),
     ],
 )
 def test_an_autoscaler_needs_time_and_metrics(
@@ -217,5 +226,5 @@ def test_an_autoscaler_needs_time_and_metrics(
     scenario = ScenarioBuilder("s").build()
     scenario["spec"]["operations"] = operations
     spec = parse_spec(scenario)
-    players = Players.of(spec, ["horizontalpodautoscaler"], SchedulerOptions())
+    players = Players.of(spec, ["horizontalpodautoscaler", "traffic"], SchedulerOptions())
     assert [each.what for each in unsimulated(spec, players)] == said

@@ -1,9 +1,9 @@
 """Processor sharing written for reading: one event after the other, everything searched anew.
 
-The rules of `kubescene.traffic.flow.kernels`, without any of its short cuts, to compare it with.
+The rules of `kubescene.flows.kernels`, without any of its short cuts, to compare it with.
 """
 
-from kubescene.traffic.flow.kernels import NEVER, Service
+from kubescene.flows.kernels import NEVER, Service
 
 
 class Job:

@@ -8,10 +8,10 @@ import pytest
 
 from kubescene.clock import SECOND, Stream
 from kubescene.errors import TrafficError
-from kubescene.traffic.arrivals import patterns
-from kubescene.traffic.arrivals.arrivals import ONE, ArrivalWindow, SpacedArrivals, Spacing
-from kubescene.traffic.arrivals.patterns import RatePoint
-from kubescene.traffic.arrivals.sources import arrivals_of
+from kubescene.flows import patterns
+from kubescene.flows.arrivals import ONE, ArrivalWindow, SpacedArrivals, Spacing
+from kubescene.flows.patterns import RatePoint
+from kubescene.traffic.spec.files import arrivals_of
 from kubescene.traffic.spec.loading import spec_of
 
 

@@ -3,17 +3,17 @@
 import pytest
 
 from kubescene.clock import SECOND, Stream
-from kubescene.traffic.arrivals.arrivals import SpacedArrivals, Spacing
-from kubescene.traffic.arrivals.patterns import constant
-from kubescene.traffic.flow.connections import (
+from kubescene.flows.arrivals import SpacedArrivals, Spacing
+from kubescene.flows.connections import (
     AnyOrderSlot,
     InOrderSlot,
     LeastConnections,
     RouterSlot,
 )
-from kubescene.traffic.flow.flow import Flow
-from kubescene.traffic.flow.kernels import NEVER, LeastLeftFirst, Service
-from kubescene.traffic.flow.routing import RequestBatch
+from kubescene.flows.flow import Flow
+from kubescene.flows.kernels import NEVER, LeastLeftFirst, Service
+from kubescene.flows.patterns import constant
+from kubescene.flows.routing import RequestBatch
 
 END = 20 * SECOND
 

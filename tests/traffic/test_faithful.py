@@ -6,8 +6,8 @@ import pytest
 
 from kubescene.autoscalers import Autoscaler, EventType, MetricType, Pod
 from kubescene.clock import SECOND
+from kubescene.flows.records import RequestOutcome
 from kubescene.traffic import TrafficResult, TrafficSpec, run
-from kubescene.traffic.flow.records import RequestOutcome
 from kubescene.traffic.skenario.series import movement_tallies
 from kubescene.traffic.spec.loading import spec_of
 from kubescene.traffic.world.movements import CompletedMovement, MovementLog

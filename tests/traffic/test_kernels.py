@@ -5,8 +5,8 @@ from typing import NamedTuple
 import pytest
 
 from kubescene.clock import MILLISECOND, Stream
-from kubescene.traffic.flow.flow import processor_of
-from kubescene.traffic.flow.kernels import NEVER, Service
+from kubescene.flows.flow import processor_of
+from kubescene.flows.kernels import NEVER, Service
 from traffic.reference_loop import ReferenceProcessor
 
 DEMAND = 10**10

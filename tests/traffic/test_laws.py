@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from kubescene.clock import SECOND, Stream
-from kubescene.traffic.arrivals.arrivals import SpacedArrivals, Spacing
-from kubescene.traffic.arrivals.patterns import constant
-from kubescene.traffic.flow.flow import Flow
-from kubescene.traffic.flow.kernels import NEVER, Service
-from kubescene.traffic.flow.records import RequestColumns
-from kubescene.traffic.flow.routing import RandomRouting
+from kubescene.flows.arrivals import SpacedArrivals, Spacing
+from kubescene.flows.flow import Flow
+from kubescene.flows.kernels import NEVER, Service
+from kubescene.flows.patterns import constant
+from kubescene.flows.records import RequestColumns
+from kubescene.flows.routing import RandomRouting
 
 CAPACITY = 1000
 RPS = 1000

@@ -8,11 +8,12 @@ import pytest
 from kubescene.autoscalers import Capability
 from kubescene.clock import SECOND
 from kubescene.errors import TrafficError
+from kubescene.flows.fields import ArrivalPattern, Pattern
+from kubescene.flows.units import Cpu, Memory, Timeout, TrafficDuration
 from kubescene.traffic import Phase, TrafficSpec, load_run, parse_run, run, run_of, to_object
-from kubescene.traffic.arrivals.sources import arrivals_of, embedded
-from kubescene.traffic.spec.fields import Pattern, Replicas, Traffic, TrafficRun
+from kubescene.traffic.spec.fields import Replicas, TrafficRun
+from kubescene.traffic.spec.files import arrivals_of, embedded
 from kubescene.traffic.spec.loading import spec_of
-from kubescene.traffic.spec.units import Cpu, Memory, Timeout, TrafficDuration
 from traffic.stubs import Scripted
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples" / "traffic").glob("*.yaml"))
@@ -233,7 +234,7 @@ def test_defaults_are_those_of_the_form() -> None:
 def test_python_may_write_plain_numbers_and_words() -> None:
     spec = TrafficSpec(
         duration=20 * SECOND,  # type: ignore[arg-type]
-        traffic=Traffic(pattern="constant"),  # type: ignore[arg-type]
+        traffic=ArrivalPattern(pattern="constant"),  # type: ignore[arg-type]
         replicas=Replicas(cpu=500),  # type: ignore[arg-type]
     )
     result = run(spec)
@@ -320,7 +321,7 @@ def test_a_run_that_does_not_fit_into_memory_is_refused(monkeypatch: pytest.Monk
     def full(*given: object, **more: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr("kubescene.traffic.flow.records.np.empty", full)
+    monkeypatch.setattr("kubescene.flows.records.np.empty", full)
     with pytest.raises(TrafficError, match=r"spec\.traffic: the run does not fit into memory"):
         run(document())
 

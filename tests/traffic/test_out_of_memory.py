@@ -15,8 +15,8 @@ from kubescene.autoscalers import (
 )
 from kubescene.autoscalers.dispatcher import Dispatcher
 from kubescene.clock import SECOND
+from kubescene.flows.records import RequestOutcome
 from kubescene.traffic import TrafficResult, run
-from kubescene.traffic.flow.records import RequestOutcome
 from kubescene.traffic.runs import objects_of, world_of
 from kubescene.traffic.spec.loading import run_of
 from traffic.stubs import Scripted, cpu_between

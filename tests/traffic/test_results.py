@@ -14,6 +14,9 @@ from kubescene.autoscalers import (
 )
 from kubescene.clock import MINUTE, SECOND
 from kubescene.errors import TrafficError
+from kubescene.flows.fields import Objective
+from kubescene.flows.records import RequestColumns
+from kubescene.flows.units import TrafficDuration
 from kubescene.reports.plots import axis, highest, plot
 from kubescene.reports.traffic import print_result
 from kubescene.traffic import (
@@ -26,7 +29,6 @@ from kubescene.traffic import (
     Verdict,
     run,
 )
-from kubescene.traffic.flow.records import RequestColumns
 from kubescene.traffic.measures import (
     all_percentile_s,
     lifetime,
@@ -42,9 +44,8 @@ from kubescene.traffic.skenario.series import (
     response_times,
     tally_lines,
 )
-from kubescene.traffic.spec.fields import Objective, TrafficSpec
+from kubescene.traffic.spec.fields import TrafficSpec
 from kubescene.traffic.spec.loading import spec_of
-from kubescene.traffic.spec.units import TrafficDuration
 from traffic.stubs import Scripted
 
 MEMORY_HPA = {

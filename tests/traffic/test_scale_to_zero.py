@@ -8,17 +8,17 @@ import pytest
 from kubescene.autoscalers.dispatcher import Dispatcher
 from kubescene.clock import MILLISECOND, SECOND, Stream
 from kubescene.errors import TrafficError
-from kubescene.traffic import RequestOutcome, TrafficResult, TrafficSpec, run
-from kubescene.traffic.arrivals.arrivals import RecordedArrivals
-from kubescene.traffic.flow.connections import (
+from kubescene.flows.arrivals import RecordedArrivals
+from kubescene.flows.connections import (
     AnyOrderSlot,
     InOrderSlot,
     LeastConnections,
     RouterSlot,
 )
-from kubescene.traffic.flow.flow import Flow, Station, processor_of
-from kubescene.traffic.flow.kernels import NEVER, Service
-from kubescene.traffic.flow.routing import RandomRouting, RoundRobin, Router
+from kubescene.flows.flow import Flow, Station, processor_of
+from kubescene.flows.kernels import NEVER, Service
+from kubescene.flows.routing import RandomRouting, RoundRobin, Router
+from kubescene.traffic import RequestOutcome, TrafficResult, TrafficSpec, run
 from kubescene.traffic.runs import objects_of, world_of
 from kubescene.traffic.spec.loading import spec_of
 from traffic.reference_loop import ReferenceProcessor

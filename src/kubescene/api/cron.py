@@ -44,7 +44,7 @@ class CronField(Struct, frozen=True):
     is_any: bool = False
 
 
-class Schedule(Struct, frozen=True):
+class CronSchedule(Struct, frozen=True):
     """When something is due: by five fields in a zone, or ``every`` so many nanoseconds."""
 
     fields: tuple[CronField, ...] = ()
@@ -99,7 +99,7 @@ def _midnight(year: int, month: int, day: int, zone: tzinfo | None) -> datetime:
 
 
 @lru_cache(256)
-def parse_schedule(schedule: str) -> Schedule:
+def parse_schedule(schedule: str) -> CronSchedule:
     """Raises ValueError with the words of the cron library if the text is no schedule."""
     text, zone = schedule, ""
     if text.startswith(("TZ=", "CRON_TZ=")):
@@ -109,7 +109,7 @@ def parse_schedule(schedule: str) -> Schedule:
             raise ValueError(f"provided bad location {zone}: unknown time zone {zone}")
     zone = "" if zone in ("Local", "UTC") else zone
     if text.startswith("@every "):
-        return Schedule(every=_parse_every(text))
+        return CronSchedule(every=_parse_every(text))
     if text.startswith("@"):
         if text not in _DESCRIPTORS:
             raise ValueError(f"unrecognized descriptor: {text}")
@@ -119,7 +119,7 @@ def parse_schedule(schedule: str) -> Schedule:
         shown = " ".join(fields)
         raise ValueError(f"expected exactly 5 fields, found {len(fields)}: [{shown}]")
     parsed = [_parse_field(field, *by) for field, by in zip(fields, _FIELDS, strict=True)]
-    return Schedule(tuple(parsed), zone)
+    return CronSchedule(tuple(parsed), zone)
 
 
 def _parse_every(text: str) -> int:

@@ -122,6 +122,12 @@ class ApiServer:
             )
         table.add(*self.traffic.routes(), refuse=takes())
 
+    def end_waits(self) -> None:
+        """On the loop: nothing happens any more, so end all streams and answer whoever waits."""
+        self.streams.close()
+        self.turnstile.close()
+        self.timelines.close()
+
     def mount(self, prefix: str, app: App) -> None:
         """Let another application (Starlette's, say) answer for all paths below ``prefix``."""
         self.mounted[prefix.rstrip("/")] = app

@@ -181,6 +181,7 @@ class EngineThread:
         self._rest = EngineRest.NOTHING
         self._retry_at = 0
         self._played: CurrentPlay | None = None
+        self._tell_over: Callable[[], None] = nothing
         cluster.alarm.ring = self._nudge
 
     def start(self) -> None:
@@ -290,6 +291,16 @@ class EngineThread:
         self._start_controllers()
         self._played = CurrentPlay(moments, ended, freezes=freezes)
 
+    def when_over(self, tell: Callable[[], None]) -> None:
+        """Have ``tell`` called on the running loop once no more commands are taken.
+
+        Also if the thread ends by itself: those who wait there, and for no command, would never
+        know.
+        """
+        self._tell_over = partial(_answer, asyncio.get_running_loop(), tell)
+        if self._stopped:
+            self._tell_over()
+
     @property
     def is_over(self) -> bool:
         """Whether no more commands are taken. Any thread may ask."""
@@ -382,6 +393,7 @@ class EngineThread:
             command = self._commands.get()
             if command is not None:
                 command.refuse(EngineStoppedError(SHUTTING_DOWN))
+        self._tell_over()
 
     def _next(self, timeout_s: float) -> "Command | None":
         """The next command; None if none came in time. StopIteration ends the thread."""

@@ -31,7 +31,7 @@ class ClientGoneError(Exception):
     """The client closed the connection before its request was read."""
 
 
-class Target(Struct, frozen=True):
+class RequestTarget(Struct, frozen=True):
     """The resource of Kubernetes that a path names. Without ``name`` it is a collection."""
 
     resource_type: ResourceType
@@ -81,7 +81,7 @@ class Request:
         self.actor: Actor = DEFAULT_ACTOR
         self.path: str = scope["path"]
         """Without the prefix that says who asks, once that is known."""
-        self.target: Target | None = None
+        self.target: RequestTarget | None = None
         self.params: dict[str, str] = _NO_QUERY
         """What the path has where the pattern of its row has braces."""
         self.warnings: list[str] = []
@@ -160,7 +160,7 @@ class Request:
         return len(self._body or b"")
 
     @property
-    def resource(self) -> "Target":
+    def resource(self) -> "RequestTarget":
         """The target, for those who are asked only if there is one."""
         assert self.target is not None
         return self.target

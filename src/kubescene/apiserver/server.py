@@ -113,6 +113,7 @@ class _Uvicorn(uvicorn.Server):
         self.listening.set()
         if self._warm:
             self.warming.watch()
+        self._app.engine.when_over(self._app.end_waits)
         self._tidy(-1)
 
     def _tidy(self, seen: int) -> None:
@@ -123,9 +124,7 @@ class _Uvicorn(uvicorn.Server):
         asyncio.get_running_loop().call_later(QUIET_S, self._tidy, requests)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        self._app.streams.close()
-        self._app.turnstile.close()
-        self._app.timelines.close()
+        self._app.end_waits()
         self._app.traffic.stop()
         await super().shutdown(sockets=sockets)
 

@@ -17,7 +17,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterator
 from enum import StrEnum
 from typing import NamedTuple, TypeAlias
 
-from kubescene.apiserver.requests import Request, Target
+from kubescene.apiserver.requests import Request, RequestTarget
 from kubescene.apiserver.responses import Response
 from kubescene.errors import ApiError, MethodNotAllowedError
 
@@ -84,7 +84,7 @@ def _form(segment: re.Match[str]) -> str:
 class RouteTable:
     """All rows. ``resolve`` says which resource of Kubernetes a path names, if it names one."""
 
-    def __init__(self, resolve: Callable[[str], Target | None]) -> None:
+    def __init__(self, resolve: Callable[[str], RequestTarget | None]) -> None:
         self._resolve = resolve
         self._entries: dict[str, Entry] = {}
         self._patterns: list[Entry] = []
@@ -130,7 +130,7 @@ class RouteTable:
         return sorted(each for each in self._entries if "{" not in each and each != "/")
 
 
-def pattern_of(target: Target) -> ResourcePattern:
+def pattern_of(target: RequestTarget) -> ResourcePattern:
     if target.subresource:
         return ResourcePattern.SUBRESOURCE
     return ResourcePattern.OBJECT if target.name else ResourcePattern.COLLECTION

@@ -11,7 +11,7 @@ from functools import partial
 from kubescene.apiserver import bodies
 from kubescene.apiserver.engine_thread import SHUTTING_DOWN, EngineStoppedError, EngineThread
 from kubescene.apiserver.kubernetes.paths import verb_of
-from kubescene.apiserver.requests import MAX_BODY, ClientGoneError, Request, Target
+from kubescene.apiserver.requests import MAX_BODY, ClientGoneError, Request, RequestTarget
 from kubescene.apiserver.responses import Response, json_response
 from kubescene.clock import WallClock
 from kubescene.errors import ApiError
@@ -61,7 +61,7 @@ class Turnstile:
         return await self._admit(program, target, request)
 
     async def _admit(
-        self, program: OutsideProgram, target: Target, request: Request
+        self, program: OutsideProgram, target: RequestTarget, request: Request
     ) -> Response | None:
         self._loop = asyncio.get_running_loop()
         program.entered += 1
@@ -167,7 +167,7 @@ def forget(program: OutsideProgram, held: Held) -> None:
         program.answered()
 
 
-def asked_of(target: Target, request: Request, body: bytes) -> OutsideRequest:
+def asked_of(target: RequestTarget, request: Request, body: bytes) -> OutsideRequest:
     """The request as the gate sees it."""
     verb = verb_of(request, target)
     resource = target.resource_type.group_resource

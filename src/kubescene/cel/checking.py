@@ -280,7 +280,7 @@ class Checker:
             return optional_of(types[0].parts[0])
         if node.is_method and node.name in _OF_THE_SAME and types[0].name == "list":
             return types[0]
-        return function.result
+        return function.result_of(types)
 
     def _quantifier(self, node: Quantifier | ExistsOne, names: Names) -> Type:
         self._predicate(node.predicate, self.inside(node, names))

@@ -8,6 +8,8 @@ from kubescene.cel.values import Value
 
 Overload = tuple[Type, ...]
 """The types of the arguments that a function takes together."""
+Result = Type | Callable[[Sequence[Type]], Type]
+"""The type of what a function gives, or how it follows from those of its arguments."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,8 +20,12 @@ class Function:
     """
 
     call: Callable[..., Value]
-    result: Type
+    result: Result
     overloads: tuple[Overload, ...]
+
+    def result_of(self, types: Sequence[Type]) -> Type:
+        """The type of its result for arguments of these types."""
+        return self.result if isinstance(self.result, Type) else self.result(types)
 
     def takes(self, types: Sequence[Type]) -> bool:
         """Whether values of these types can be its arguments, as far as the types are known."""
@@ -37,13 +43,13 @@ class Library:
         self.methods: dict[str, Function] = {}
 
     def function(
-        self, name: str, result: Type, *overloads: Overload
+        self, name: str, result: Result, *overloads: Overload
     ) -> Callable[[Callable[..., Value]], Callable[..., Value]]:
         """Let a Python function be a function of the language."""
         return _Definition(self.functions, name, result, overloads)
 
     def method(
-        self, name: str, result: Type, *overloads: Overload
+        self, name: str, result: Result, *overloads: Overload
     ) -> Callable[[Callable[..., Value]], Callable[..., Value]]:
         """Let a Python function be a method; the first argument is the target."""
         return _Definition(self.methods, name, result, overloads)
@@ -53,7 +59,7 @@ class Library:
 class _Definition:
     table: dict[str, Function]
     name: str
-    result: Type
+    result: Result
     overloads: tuple[Overload, ...]
 
     def __call__(self, call: Callable[..., Value]) -> Callable[..., Value]:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 
 from kubescene.cel.errors import CompileError
+from kubescene.cel.functions import Library
 from kubescene.cel.programs import compile_expression
 from kubescene.cel.types import BOOL, STRING, Type
 
@@ -14,10 +15,12 @@ NO_CONTAINER = " (in container '')"
 WANTED = {BOOL: ("true or false", "bool(...)"), STRING: ("a text", "string(...)")}
 
 
-def problems(text: str, wanted: Type, names: Mapping[str, Type]) -> Iterator[tuple[int, str]]:
+def problems(
+    text: str, wanted: Type, names: Mapping[str, Type], library: Library | None = None
+) -> Iterator[tuple[int, str]]:
     """Why a text is no expression of the wanted type: where in it, and what."""
     try:
-        result = compile_expression(text, names).result
+        result = compile_expression(text, names, library=library).result
     except CompileError as error:
         problem = error.problem.removesuffix(NO_CONTAINER)
         yield error.offset, f"{problem}{_hint(error)} ({position(text, error.offset)})"

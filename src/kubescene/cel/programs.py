@@ -9,7 +9,7 @@ from kubescene.cel.costs import CostMeter
 from kubescene.cel.errors import CompileError
 from kubescene.cel.estimates import Estimator
 from kubescene.cel.extensions import EXTENSIONS, FORMATS
-from kubescene.cel.functions import Function, together
+from kubescene.cel.functions import Function, Library, together
 from kubescene.cel.kubernetes import KUBERNETES
 from kubescene.cel.nodes import Element, IndexAccess, Literal, Name, Scope, SyntaxNode
 from kubescene.cel.parsing import parse
@@ -60,16 +60,27 @@ class Program:
         return f"<Program {self.source}>"
 
 
-def compile_expression(source: str, names: Mapping[str, Type], *, may_mix: bool = True) -> Program:
+def compile_expression(
+    source: str,
+    names: Mapping[str, Type],
+    *,
+    may_mix: bool = True,
+    library: Library | None = None,
+) -> Program:
     """Check an expression that may use these names; raises `CompileError`.
 
     Kubernetes does not let lists and maps mix types (``may_mix``), which it looks at last.
+    ``library`` has functions and methods that are known here only.
     """
-    root = parse(source, _FUNCTIONS, _METHODS)
-    checker = Checker(source, _FUNCTIONS, _METHODS, names)
+    functions, methods = _FUNCTIONS, _METHODS
+    if library is not None:
+        functions = together(functions, library.functions)
+        methods = together(methods, library.methods)
+    root = parse(source, functions, methods)
+    checker = Checker(source, functions, methods, names)
     result = checker.type_of(root, names)
     if not may_mix:
-        Checker(source, _FUNCTIONS, _METHODS, names, may_mix=False).type_of(root, names)
+        Checker(source, functions, methods, names, may_mix=False).type_of(root, names)
     return Program(source, root, result, frozenset(checker.used.intersection(names)))
 
 

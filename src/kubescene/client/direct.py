@@ -25,7 +25,7 @@ from kubescene.api.records.changes import Change, ChangeType
 from kubescene.api.records.traits import EVERYTHING
 from kubescene.api.scheme import GroupResource, GroupVersionKind
 from kubescene.api.selectors import LabelSelector
-from kubescene.client.interfaces import EventHandler, ObjectRef, Objects, Subscription
+from kubescene.client.interfaces import ClientSubscription, EventHandler, ObjectRef, Objects
 from kubescene.client.waking import waking, waking_for_all
 from kubescene.registry import Registry
 from kubescene.registry.subresources.binding import binding_to
@@ -34,7 +34,7 @@ from kubescene.types import JsonObject
 OWNER_INDEX = "owner"
 NODE_INDEX = "node"
 
-Subscriptions: TypeAlias = list[Subscription]
+Subscriptions: TypeAlias = list[ClientSubscription]
 
 
 def owner_of(record: Record) -> str:
@@ -211,7 +211,7 @@ class DirectClient:
         *,
         quiet: bool = False,
         traits: int = EVERYTHING,
-    ) -> Subscription:
+    ) -> ClientSubscription:
         handler = waking(handler, None if quiet else self._wake)
         resource = self._resource(gvk)
         self._watched[resource] = None
@@ -225,7 +225,7 @@ class DirectClient:
         quiet: bool = False,
         patient: bool = False,
         traits: int = EVERYTHING,
-    ) -> Subscription:
+    ) -> ClientSubscription:
         handler = waking_for_all(handler, None if quiet else self._wake)
         self._watches_all = True
         for resource in self._store.resources():
@@ -259,7 +259,7 @@ class DirectClient:
         for record in self._store.in_order_of_creation(resource):
             handler(Change(ChangeType.ADDED, record, None, self._store))
 
-    def _kept(self, subscription: Subscription) -> Subscription:
+    def _kept(self, subscription: ClientSubscription) -> ClientSubscription:
         self._subscriptions.append(subscription)
         return subscription
 

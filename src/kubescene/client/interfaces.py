@@ -56,7 +56,7 @@ EventHandler: TypeAlias = Callable[[Change], None]
 Objects: TypeAlias = list[JsonObject]
 
 
-class Subscription(Protocol):
+class ClientSubscription(Protocol):
     """A watch that can be ended; ``handler`` is told of changes."""
 
     @property
@@ -195,7 +195,7 @@ class Watcher(Protocol):
         *,
         quiet: bool = False,
         traits: int = EVERYTHING,
-    ) -> Subscription:
+    ) -> ClientSubscription:
         """Deliver every object that exists as ADDED, in order of creation, then every change.
 
         What is delivered wakes the controller that the client belongs to, unless ``quiet``: then
@@ -216,7 +216,7 @@ class Watcher(Protocol):
         quiet: bool = False,
         patient: bool = False,
         traits: int = EVERYTHING,
-    ) -> Subscription:
+    ) -> ClientSubscription:
         """The same for objects of every kind, those included that are defined later.
 
         What exists is delivered resource by resource in a fixed order, each in order of creation.

@@ -49,7 +49,7 @@ from kubescene.controllers.registrations import ControllerRegistrations
 from kubescene.errors import BadRequestError, ConfigurationError, InternalError
 from kubescene.instruments import Instrument, Instruments
 from kubescene.lane import Lane
-from kubescene.registry import EmbeddedRegistry, Registry, exports
+from kubescene.registry import EmbeddedRegistry, Registry, RegistryParts, exports
 from kubescene.registry.admission.chain import AdmissionChain
 from kubescene.registry.admission.plugins import default_chain
 from kubescene.registry.bootstrap import bootstrap
@@ -148,7 +148,7 @@ class Cluster(Verbs):
         shortcuts = self.options.shortcuts
         return EmbeddedRegistry(shortcuts=shortcuts, **self._registry_parts(server_clock))
 
-    def _registry_parts(self, server_clock: Clock | None) -> dict[str, Any]:
+    def _registry_parts(self, server_clock: Clock | None) -> RegistryParts:
         """What every registry of this world is made of."""
         return {
             "scheme": self.scheme,

@@ -12,6 +12,7 @@ from kubescene.instruments import Instruments
 from kubescene.recording import SILENT, EventRecorder, EventStamps, Recorder
 from kubescene.registry import Registry
 from kubescene.shortcuts import ALL, Shortcuts
+from kubescene.usage.registry import UsageRegistry
 
 
 class ControllerManager:
@@ -34,6 +35,7 @@ class ControllerManager:
         self.alarm = Alarm()
         self.stamps = EventStamps(clock)
         self.writes_events = False
+        self.usage = UsageRegistry()
         self._registry = registry
         self._clock = clock
         self._event_queue = event_queue
@@ -57,6 +59,7 @@ class ControllerManager:
         for slot in self.slots:
             self._let_go(slot, self._clients.pop(slot.name), self._recorders.pop(slot.name))
         self.slots.clear()
+        self.usage.clear()
 
     def restart(self, name: str) -> None:
         """Make one controller anew where it stands; the old one goes when there is a new one."""
@@ -82,6 +85,7 @@ class ControllerManager:
             recorder=recorder,
             actor=client.actor,
             shortcuts=self._shortcuts,
+            usage=self.usage,
         )
 
     def _start(self, name: str) -> Slot:

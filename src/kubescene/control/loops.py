@@ -20,6 +20,7 @@ from kubescene.control.timers import Timers
 from kubescene.instruments import Instruments
 from kubescene.recording import SILENT, Recorder
 from kubescene.shortcuts import ALL, Shortcuts
+from kubescene.usage.registry import UsageRegistry
 
 
 class Progress(NamedTuple):
@@ -106,7 +107,7 @@ class ControllerContext:
     ``timers`` delivers does so by itself; a controller that knows better which changes mean work
     watches with ``quiet=True`` and calls ``wake`` when they do. ``recorder`` takes what people
     should read under "Events"; it is silent in most worlds. ``actor`` is who the controller is,
-    ``shortcuts`` what may be only faster.
+    ``shortcuts`` what may be only faster, ``usage`` is who says what pods do.
     """
 
     client: Client
@@ -119,6 +120,7 @@ class ControllerContext:
     recorder: Recorder = SILENT
     actor: Actor = NOBODY
     shortcuts: Shortcuts = ALL
+    usage: UsageRegistry = field(default_factory=UsageRegistry)
 
     def tell(self, fact: Struct) -> None:
         """A fact of the controller's own: a struct of plain data, named by its class.

@@ -22,9 +22,9 @@ from kubescene.experiments.estimates import Estimate, estimate
 from kubescene.experiments.executors import Executor, ExecutorName, at_a_time, executor_named
 from kubescene.experiments.markers import Markers
 from kubescene.experiments.resuming import RunWatcher, Task, completed
-from kubescene.traffic.arrivals.sources import embedded
 from kubescene.traffic.measures import Summary
 from kubescene.traffic.runs import run
+from kubescene.traffic.spec.files import embedded
 from kubescene.traffic.spec.loading import load_run, to_object
 from kubescene.version import __version__
 

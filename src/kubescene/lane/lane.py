@@ -5,16 +5,16 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from kubescene.actors import Actor, Role
+from kubescene.api.kinds import POD
 from kubescene.api.options import OperationOrigin, WriteOptions
 from kubescene.api.records import Record
 from kubescene.api.records.changes import Change
 from kubescene.clock import Clock, ScenarioStep, format_time
 from kubescene.control import Slot
-from kubescene.instruments import Instruments, StepPhaseChange
+from kubescene.instruments import Instrument, Instruments, ObjectWrite, StepPhaseChange
 from kubescene.instruments.attempts import SchedulingAttempt
-from kubescene.lane.bunches import Creations
 from kubescene.lane.counting import Owners
-from kubescene.lane.guard import NotNowError, Parties, parties, why_not
+from kubescene.lane.guard import NotNowError, Parties, parties, recorder_of, why_not
 from kubescene.registry import EmbeddedRegistry
 from kubescene.registry.shortcuts.lane_writes import PodParts
 from kubescene.scheduler.cycle.cycle import Cycle
@@ -135,7 +135,7 @@ class Lane:
         options: WriteOptions,
         named: Iterable[tuple[str, OperationOrigin]],
     ) -> int:
-        """Create pods like ``obj`` under other names; how many of them (`bunches`)."""
+        """Create pods like ``obj`` under other names; how many of them (`Creations`)."""
         count = 0
         try:
             creations = Creations(self._registry, self._instruments, actor)
@@ -205,7 +205,7 @@ class Chunk:
         like_pods.announce(pod, node)
         self._report(pod, bound, decision)
         running = known.running
-        if running is None or not met.kubelet.hears(node) or self._is_anybody_awake():
+        if running is None or not met.kubelet.starts_at_once(node) or self._is_anybody_awake():
             self._lane.counts.shown += 1
             if not is_watching:
                 like_pods.placed(entry, bound, pod.start_time)
@@ -323,3 +323,49 @@ class Chunk:
                 hook(phase)
         for hook in met.attempted if explanation is None else met.explained:
             hook(attempt)
+
+
+class Creations:
+    """Creates the instances of one operation, which differ in nothing but their names."""
+
+    def __init__(self, registry: EmbeddedRegistry, instruments: Instruments, actor: Actor) -> None:
+        self._registry = registry
+        self._store = registry.store
+        self._actor = actor
+        self._role = registry.role_of(actor)
+        if self._role is not Role.ENGINE or self._store.is_journaled:
+            raise NotNowError("somebody has a say in every write")
+        self._recorder = recorder = recorder_of(instruments)
+        onlookers = instruments.overriding(Instrument.object_written)
+        self._hooks = [each.object_written for each in onlookers if each is not recorder]
+
+    def create(
+        self, obj: JsonObject, options: WriteOptions, named: Iterable[tuple[str, OperationOrigin]]
+    ) -> int:
+        """Create pods like ``obj`` that have other names, until one takes a closer look.
+
+        Returns how many.
+        """
+        bunch = self._registry.bunch_of(self._actor, obj, options)
+        if bunch is None:
+            raise NotNowError("an object unlike those before")
+        store, route, count = self._store, None, 0
+        for name, origin in named:
+            change = bunch.create(name)
+            if change is None:
+                break
+            if route is None:
+                route = store.route_of(change)
+            store.tell_some(change, route)
+            self._recorder.created(self._actor, self._role, change.record, origin)
+            if self._hooks:
+                self._show(change.record, obj, origin)
+            count += 1
+        return count
+
+    def _show(self, pod: Record, obj: JsonObject, origin: OperationOrigin) -> None:
+        written = ObjectWrite(
+            self._actor, self._role, "create", "", POD, pod, None, obj, "", origin
+        )
+        for hook in self._hooks:
+            hook(written)

@@ -13,7 +13,7 @@ from kubescene.runs.sinks import Sink
 from kubescene.runs.staging import Account, StagedRun, StoredScenario, cluster_options
 from kubescene.runs.worlds import LendableWorld
 from kubescene.scenario.documents import with_scheduler
-from kubescene.scenario.engine import Moment
+from kubescene.scenario.engine import EngineMoment
 from kubescene.scenario.phases import ResultsStrategy, ScenarioPhase
 from kubescene.scenario.resource import ScenarioResource
 from kubescene.scenario.simulation import SCHEDULER_CONFIG
@@ -95,7 +95,7 @@ class LiveRun:
         self._staged.use(options)
         self._cluster.lending.prepare(options)
 
-    def play(self) -> Iterator[Moment]:
+    def play(self) -> Iterator[EngineMoment]:
         """Moment by moment; also those after a pause."""
         return self._staged.play()
 

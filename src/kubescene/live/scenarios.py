@@ -30,7 +30,7 @@ from kubescene.registry.custom_resources import DEFINITIONS
 from kubescene.runs.catalogue import Runs
 from kubescene.runs.worlds import LendableWorld
 from kubescene.scenario.edits import UNDER_WAY
-from kubescene.scenario.engine import Moment
+from kubescene.scenario.engine import EngineMoment
 from kubescene.scenario.fields.definition import DEFINITION, SCENARIOS, scenario_definition
 from kubescene.scenario.phases import ResultsStrategy, ScenarioPhase
 from kubescene.scenario.world import Stage
@@ -140,7 +140,7 @@ class LiveScenarios:
 
     # -- playing -------------------------------------------------------------------------------
 
-    def moments(self) -> Iterator[Moment] | None:
+    def moments(self) -> Iterator[EngineMoment] | None:
         """What is to be played now, if anything is."""
         if not self._changed:
             return None
@@ -166,7 +166,7 @@ class LiveScenarios:
             run.engine.fail(message)
             self._end(run)
 
-    def _resumed(self, run: LiveRun) -> Iterator[Moment] | None:
+    def _resumed(self, run: LiveRun) -> Iterator[EngineMoment] | None:
         """Moments of a paused scenario whose author has added something, or let it go."""
         if self._is_gone:
             self._stop(run)
@@ -177,7 +177,7 @@ class LiveScenarios:
             self._end(run)
         return None
 
-    def _play(self, run: LiveRun) -> Iterator[Moment]:
+    def _play(self, run: LiveRun) -> Iterator[EngineMoment]:
         try:
             run.attach(allow_extenders=self._allow_extenders)
         except Exception as error:
@@ -188,7 +188,7 @@ class LiveScenarios:
         self._cluster.registry.track_fields = False
         yield from self._moments_of(run)
 
-    def _moments_of(self, run: LiveRun) -> Iterator[Moment]:
+    def _moments_of(self, run: LiveRun) -> Iterator[EngineMoment]:
         try:
             for moment in run.play():
                 yield moment

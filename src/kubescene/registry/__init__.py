@@ -5,7 +5,8 @@ deletion. Both the embedded client and the API server go through here, so an obj
 however it came.
 """
 
+from kubescene.registry.base import RegistryParts
 from kubescene.registry.interface import Registry
 from kubescene.registry.registry import EmbeddedRegistry
 
-__all__ = ["EmbeddedRegistry", "Registry"]
+__all__ = ["EmbeddedRegistry", "Registry", "RegistryParts"]

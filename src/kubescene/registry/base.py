@@ -8,7 +8,7 @@ in its two rounds, and validation between them.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection
-from typing import Any
+from typing import Any, Required, TypedDict, Unpack
 
 import orjson
 
@@ -160,6 +160,19 @@ def _sent_as(request: WriteRequest) -> str:
 BINDING = GroupVersionKind("", "v1", "Binding")
 
 
+class RegistryParts(TypedDict, total=False):
+    """What a registry is made of."""
+
+    scheme: Required[Scheme]
+    store: Required[Store]
+    clock: Required[Clock]
+    identities: Required[Identities]
+    admission: Required[AdmissionChain]
+    instruments: Instruments
+    server_clock: Clock | None
+    gates: Collection[str]
+
+
 class RegistryBase(ABC):
     """All verbs over one store but those of subresources.
 
@@ -168,29 +181,18 @@ class RegistryBase(ABC):
     ``always_tracked`` (design note 0012).
     """
 
-    def __init__(
-        self,
-        *,
-        scheme: Scheme,
-        store: Store,
-        clock: Clock,
-        identities: Identities,
-        admission: AdmissionChain,
-        instruments: Instruments | None = None,
-        server_clock: Clock | None = None,
-        gates: Collection[str] = (),
-    ) -> None:
-        self.scheme = scheme
-        self.store = store
-        self.clock = clock
-        self.clocks = Clocks(clock, server_clock)
-        self.identities = identities
-        self.instruments = instruments or Instruments()
+    def __init__(self, **parts: Unpack[RegistryParts]) -> None:
+        self.scheme = scheme = parts["scheme"]
+        self.store = store = parts["store"]
+        self.clock = clock = parts["clock"]
+        self.clocks = Clocks(clock, parts.get("server_clock"))
+        self.identities = parts["identities"]
+        self.instruments = parts.get("instruments") or Instruments()
         self.gate: WriteGate = OpenGate()
         self.custom = CustomResources(scheme, store)
-        self.admission = admission
-        self.checks = Checks(admission, store, clock, self.custom)
-        self.preparation = Preparation(store, clock, self.custom, gates)
+        self.admission = parts["admission"]
+        self.checks = Checks(self.admission, store, clock, self.custom)
+        self.preparation = Preparation(store, clock, self.custom, parts.get("gates", ()))
         self.track_fields = False
         self.always_tracked: frozenset[GroupVersionKind] = frozenset()
 

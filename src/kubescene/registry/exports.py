@@ -16,6 +16,7 @@ from kubescene.api.field_ownership.managed_fields import with_managed_fields
 from kubescene.api.options import DeleteOptions
 from kubescene.api.records import Record
 from kubescene.api.scheme import GroupResource, ResourceType
+from kubescene.api.text.encoding import enclosed
 from kubescene.api.text.reading import ReadingError, read_json
 from kubescene.errors import ApiError, BadRequestError
 from kubescene.registry.bootstrap import bootstrap
@@ -67,8 +68,8 @@ def exported(registry: Registry) -> list[Record]:
 
 def list_of(records: Iterable[Record]) -> bytes:
     """Records as one ``List``. On any thread."""
-    items = b",".join(record.unversioned_data for record in records)
-    return b'{"apiVersion":"v1","kind":"List","items":[' + items + b"]}"
+    items = (record.unversioned_data for record in records)
+    return enclosed(b'{"apiVersion":"v1","kind":"List","items":[', items, b"]}")
 
 
 def import_objects(registry: Registry, actor: Actor, document: bytes | Mapping[str, Any]) -> int:

@@ -1,8 +1,8 @@
 """What a registry is: the type that clients, controllers of the server and worlds know."""
 
-from typing import Any
+from typing import Unpack
 
-from kubescene.registry.base import RegistryBase
+from kubescene.registry.base import RegistryBase, RegistryParts
 from kubescene.registry.consequences import Consequences
 from kubescene.registry.subresources.eviction import Evictions
 from kubescene.registry.subresources.scaling import Scales
@@ -14,7 +14,7 @@ class Registry(RegistryBase):
     ``consequences`` are told of each write.
     """
 
-    def __init__(self, **parts: Any) -> None:
+    def __init__(self, **parts: Unpack[RegistryParts]) -> None:
         super().__init__(**parts)
         self.consequences = Consequences(self)
         self.scales = Scales(self)

@@ -8,7 +8,7 @@ once by each verb (`kubescene.registry.shortcuts`).
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Unpack
 
 from msgspec import structs
 
@@ -26,7 +26,7 @@ from kubescene.clock import format_time
 from kubescene.errors import BadRequestError
 from kubescene.registry import decoding, deletion, strategies
 from kubescene.registry import definition_status as definitions
-from kubescene.registry.base import BINDING
+from kubescene.registry.base import BINDING, RegistryParts
 from kubescene.registry.custom_resources import DEFINITIONS
 from kubescene.registry.interface import Registry
 from kubescene.registry.metadata import check_unused, free_name, new_metadata, updated_metadata
@@ -39,7 +39,7 @@ from kubescene.registry.preconditions import (
     not_found,
 )
 from kubescene.registry.shortcuts import WriteShortcuts
-from kubescene.registry.shortcuts.bunches import Bunch
+from kubescene.registry.shortcuts.templates import Bunch
 from kubescene.registry.subresources import binding
 from kubescene.registry.subresources.pod_subresources import POD_PARTS, narrowed
 from kubescene.registry.writes import (
@@ -57,7 +57,7 @@ APPLY, MERGE = PatchType.APPLY, PatchType.MERGE
 class EmbeddedRegistry(Registry):
     """Everything that kube-apiserver does with a write, in this process."""
 
-    def __init__(self, *, shortcuts: Shortcuts = ALL, **parts: Any) -> None:
+    def __init__(self, *, shortcuts: Shortcuts = ALL, **parts: Unpack[RegistryParts]) -> None:
         super().__init__(**parts)
         self._ownership = Ownership(self.scheme, self.custom, self.clocks)
         self._shortcuts = WriteShortcuts(

@@ -10,7 +10,7 @@ the server refuses has moved the minor step all the same.
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Unpack
 
 from msgspec import structs
 
@@ -30,7 +30,7 @@ from kubescene.api.scheme import ResourceType
 from kubescene.client import ObjectRef
 from kubescene.clock import format_time
 from kubescene.errors import AlreadyExistsError, ApiError, BadRequestError, KubesceneError
-from kubescene.registry import Registry
+from kubescene.registry import Registry, RegistryParts
 from kubescene.registry.accounts import RESOURCES
 from kubescene.registry.admission.plugins.service_account import DEFAULT_ACCOUNT, SERVICE_ACCOUNTS
 from kubescene.registry.base import BINDING
@@ -172,7 +172,7 @@ class RemoteRegistry(Registry):
 
     evictions: RemoteEvictions
 
-    def __init__(self, **parts: Any) -> None:
+    def __init__(self, **parts: Unpack[RegistryParts]) -> None:
         super().__init__(**parts)
         self.consequences = RemoteConsequences(self)
         self.evictions = RemoteEvictions(self)

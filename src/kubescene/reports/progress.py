@@ -30,7 +30,7 @@ STEP_COLUMNS = ("step", "count")
 class LiveLine:
     """One line, redrawn on a terminal; elsewhere said anew if nothing was said for long.
 
-    ``columns`` of the terminal's line, before the text: names of `_COLUMNS`.
+    ``columns`` of the terminal's line, before the text: those that `live_line` knows.
     """
 
     def __init__(self, console: Console, every: int, *columns: str) -> None:

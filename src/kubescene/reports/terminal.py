@@ -13,6 +13,7 @@ from kubescene.api.resource_requests import CPU, MEMORY, PODS
 from kubescene.reports.amounts import is_bytes, natural, told_duration
 from kubescene.reports.columns import TerminalColumn, fitted_table, fitting, put
 from kubescene.results import ExpectationOutcome, NodeUse, Placement, Summary
+from kubescene.results.states import is_broken
 
 PHASE_STYLES = {"Succeeded": "bold green", "Paused": "bold yellow", "Failed": "bold red"}
 ROWS_SHOWN = 12
@@ -20,8 +21,6 @@ TENTHS = 10
 IN_PASSING = ("Drained", "Waiting")
 """Outcomes of parts of an operation, which its last outcome counts."""
 OUTCOME_STYLES = {"Completed": "green", "Refused": "red", "TimedOut": "red", "Incomplete": "red"}
-BROKEN = ("NotReady", "Unknown")
-"""A node of such a status runs nothing, or nobody knows."""
 
 
 def print_summary(summary: Summary, console: Console) -> None:
@@ -227,7 +226,7 @@ def histogram(nodes: Sequence[NodeUse], width: int) -> Table:
 def band_of(node: NodeUse) -> tuple[int, str]:
     """A tenth of what it offers, or why that is of no interest; fuller ones sort later."""
     used = share(node, CPU)
-    if node.status.startswith(BROKEN):
+    if is_broken(node.status):
         return -1, node.status.partition(",")[0]
     if not node.requested.get(CPU, 0):
         return 0, "nothing"
@@ -266,7 +265,7 @@ def node_columns(nodes: Sequence[NodeUse], bar: int) -> list[TerminalColumn]:
 
 
 def status_cell(node: NodeUse) -> Text:
-    broken = node.status.startswith(BROKEN)
+    broken = is_broken(node.status)
     return Text(node.status or "Ready", style="red" if broken else "yellow" if node.status else "")
 
 

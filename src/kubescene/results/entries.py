@@ -13,6 +13,7 @@ import msgspec
 from kubescene.errors import ConfigurationError
 from kubescene.results.ledger import Ledger
 from kubescene.results.ledger_entries import FEEDS, OutcomeEntry, PodEntry
+from kubescene.results.over_time.entries import BUDGET, REPLICA_SET, WORKLOADS
 from kubescene.results.states import States, text_of
 from kubescene.timeline import (
     Advanced,
@@ -183,6 +184,16 @@ class Entries:
             self.ledger.slice_written(fact.name, text_of(fact))
         elif kind == CLAIM:
             self.ledger.claim_written(fact.namespace, fact.name, text_of(fact))
+        elif kind in WORKLOADS:
+            self._workload(fact, kind[1])
+        elif kind == BUDGET:
+            self.ledger.budget_written(fact.namespace, fact.name, text_of(fact))
+
+    def _workload(self, fact: ObjectCreated | ObjectPatched | ObjectKept, kind: str) -> None:
+        if kind == REPLICA_SET and self.ledger.is_owned(kind, fact.namespace, fact.name):
+            return  # its Deployment tells of its pods
+        text = text_of(fact)
+        self.ledger.workload_written(kind, fact.namespace, fact.name, fact.uid, text)
 
     def _deleted(self, fact: ObjectDeleted) -> None:
         self._wrote(fact)
@@ -196,6 +207,10 @@ class Entries:
             self.ledger.slice_removed(fact.name)
         elif kind == CLAIM and not fact.marked:
             self.ledger.claim_removed(fact.namespace, fact.name)
+        elif kind in WORKLOADS:
+            self.ledger.workload_removed(kind[1], fact.namespace, fact.name)
+        elif kind == BUDGET:
+            self.ledger.budget_removed(fact.namespace, fact.name)
 
     # -- pods ------------------------------------------------------------------------------
 
@@ -217,7 +232,8 @@ class Entries:
         feed(pod, PodFinished, fact)
 
     def _pod_restarted(self, fact: PodRestarted) -> None:
-        feed(self.ledger.pod(fact.namespace, fact.name), PodRestarted, fact)
+        pod = self.ledger.pod_restarted(fact.namespace, fact.name, fact.restarts)
+        feed(pod, PodRestarted, fact)
 
     # -- the scenario ----------------------------------------------------------------------
 

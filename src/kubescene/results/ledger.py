@@ -10,6 +10,7 @@ Failed. Pods that are bound or terminating take room of their node, as long as i
 """
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
@@ -35,12 +36,18 @@ from kubescene.results.ledger_entries import (
     Totals,
     add_amounts,
 )
-from kubescene.results.states import Amounts, NodeState, PodState
+from kubescene.results.over_time.entries import BudgetEntry, Moment, WorkloadEntry
+from kubescene.results.over_time.instants import Instants
+from kubescene.results.states import Amounts, NodeState, PodState, is_broken
 from kubescene.timeline import Outcome
 from kubescene.timeline.pod_lives import FINAL_PHASES
 
+if TYPE_CHECKING:
+    from kubescene.results.over_time.following import WorkloadFollower
+
 FAILED = "Failed"
 NOWHERE = ScenarioStep(0, 0)
+Text: TypeAlias = bytes | msgspec.Raw
 
 
 class Ledger:
@@ -74,6 +81,14 @@ class Ledger:
         """Amounts times nanoseconds, summed over the nodes that existed."""
         self.rooms: dict[str, Room] = {}
         """What pods take of nodes, by name, whether a node of that name exists or not."""
+        self.workloads: list[WorkloadEntry] = []
+        """All that ever were and that no other owns, in the order of their creation."""
+        self.budgets: list[BudgetEntry] = []
+        self.owners: dict[str, str] = {}
+        """Of workloads that another one owns: ``NAMESPACE/Kind/name`` to ``Kind/name``."""
+        self.instants = Instants()
+        self._nodes_ready = 0
+        self._follower: WorkloadFollower | None = None
         self._pods: dict[PodKey, PodEntry] = {}
         """The newest of every name."""
         self._standing: dict[str, NodeEntry] = {}
@@ -115,7 +130,7 @@ class Ledger:
         if current is None or step[0] != current.major:
             current = self._begin(step[0], time)
         elif step[1] != current.minor or time != self.time:
-            self._moments.look(current)
+            self._look(current)
         if time != self.time:
             self._pass(time)
         self.step = step
@@ -130,7 +145,7 @@ class Ledger:
     def wait_until(self, time: int) -> None:
         """Time went on to at least then, and nothing happened that belongs to a step."""
         if time > self.time and self._current is not None:
-            self._moments.look(self._current)
+            self._look(self._current)
             self._pass(time)
 
     def close(self) -> None:
@@ -155,9 +170,27 @@ class Ledger:
         self._refused, self._operation = {}, ""
         return self._current
 
+    def _look(self, current: StepEntry) -> None:
+        """A moment is over."""
+        self._moments.look(current)
+        self.instants.look(self.states[PENDING], self.totals.requested)
+
+    def _sample(self, current: StepEntry) -> None:
+        """Keep what the cluster is at this instant."""
+        totals = self.totals
+        self.instants.add(
+            (self.time, current.major),
+            (totals.nodes, self._nodes_ready),
+            (self.states[PENDING], self.states[BOUND]),
+            totals.requested,
+            totals.allocatable,
+        )
+
     def _pass(self, time: int) -> None:
         """Virtual time goes on; until now everything was as it is."""
         span = time - self.time
+        if span and self._current is not None:
+            self._sample(self._current)
         self.time = time
         if span:
             self.node_time += span * self.totals.nodes
@@ -170,6 +203,7 @@ class Ledger:
         if step is None:
             return
         self._moments.rest(step)
+        self._sample(step)
         step.ended_time = self.time
         step.pending, step.bound = self.states[PENDING], self.states[BOUND]
         step.unschedulable = sum(pod.state == PENDING for pod in self._refused.values())
@@ -211,6 +245,7 @@ class Ledger:
             node = self._add_node(name)
         if node.stated != state.allocatable or node.marks != state.marks:
             self._moments.touch(name)
+            self._nodes_ready += is_broken(node.marks) - is_broken(state.marks)
             node.stated, node.marks = state.allocatable, state.marks
             self._offer(node)
         node.labels = state.labels
@@ -223,19 +258,54 @@ class Ledger:
         add_amounts(self.totals.allocatable, offered, 1)
         node.allocatable = offered
 
-    def slice_written(self, name: str, text: bytes | msgspec.Raw) -> None:
+    def slice_written(self, name: str, text: Text) -> None:
         """A ResourceSlice is as its text says."""
         self._devices.slice_written(self, name, text)
 
     def slice_removed(self, name: str) -> None:
         self._devices.slice_removed(self, name)
 
-    def claim_written(self, namespace: str, name: str, text: bytes | msgspec.Raw) -> None:
+    def claim_written(self, namespace: str, name: str, text: Text) -> None:
         """A ResourceClaim is as its text says."""
         self._devices.claim_written(self, (namespace, name), text)
 
     def claim_removed(self, namespace: str, name: str) -> None:
         self._devices.claim_removed(self, (namespace, name))
+
+    @property
+    def _following(self) -> "WorkloadFollower":
+        """Who reads workloads; loaded with the first of them."""
+        if self._follower is None:
+            from kubescene.results.over_time.following import WorkloadFollower
+
+            self._follower = WorkloadFollower(self.workloads, self.budgets, self.owners)
+        return self._follower
+
+    def is_owned(self, kind: str, namespace: str, name: str) -> bool:
+        """Whether another workload owns it."""
+        return f"{namespace}/{kind}/{name}" in self.owners
+
+    def workload_written(self, kind: str, namespace: str, name: str, uid: str, text: Text) -> None:
+        """A workload is as its text says."""
+        self._following.written(kind, namespace, name, uid, text, Moment(self.step, self.time))
+
+    def workload_removed(self, kind: str, namespace: str, name: str) -> None:
+        self._following.removed(kind, namespace, name, Moment(self.step, self.time))
+
+    def budget_written(self, namespace: str, name: str, text: Text) -> None:
+        """A PodDisruptionBudget is as its text says."""
+        self._following.budget_written(namespace, name, text, Moment(self.step, self.time))
+
+    def budget_removed(self, namespace: str, name: str) -> None:
+        self._following.budget_removed(namespace, name, Moment(self.step, self.time))
+
+    def pod_restarted(self, namespace: str, name: str, restarts: int) -> PodEntry | None:
+        """A container of a pod, whose entry this returns, began once more; so often they did."""
+        pod = self.pod(namespace, name)
+        if pod is not None:
+            times, when = restarts - pod.restarts, Moment(self.step, self.time)
+            self._following.restarted(namespace, pod.owner, times, when)
+        return pod
 
     def publish(self, name: str, devices: Amounts) -> None:
         """So many more devices are on a node, or on none in particular."""
@@ -266,6 +336,7 @@ class Ledger:
         self._standing[name] = node
         self.nodes.append(node)
         self._count(node, 1)
+        self._nodes_ready += 1
         return node
 
     def node_removed(self, name: str) -> None:
@@ -279,6 +350,7 @@ class Ledger:
         node.last_use = node.use
         node.ended_step, node.ended_time = self.step, self.time
         self._count(node, -1)
+        self._nodes_ready -= not is_broken(node.marks)
         add_amounts(self.totals.allocatable, node.allocatable, -1)
 
     def _count(self, node: NodeEntry, sign: int) -> None:

@@ -13,6 +13,7 @@ by who holds it: equal runs have equal columns.
 """
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, Generic, TypeVar, get_type_hints
 from zlib import crc32
@@ -33,12 +34,14 @@ from kubescene.results.ledger_entries import (
     Totals,
     noted,
 )
+from kubescene.results.over_time.entries import BudgetEntry, WorkloadEntry
+from kubescene.results.over_time.instants import Instants
 from kubescene.results.states import Amounts, Labels, PodAsk
 from kubescene.timeline import Outcome
 from kubescene.version import __version__
 
 SCHEMA = "kubescene.dev/ledger"
-VERSION = 4
+VERSION = 5
 """Raised when columns change, or what a ledger makes of the same facts."""
 AT_ONCE = 1 << 20
 GONE = -1
@@ -107,6 +110,9 @@ COPIED: dict[str, Any] = {
     "totals": Totals,
     "preemptions": list[PreemptionEntry],
     "outcomes": list[OutcomeEntry],
+    "workloads": list[WorkloadEntry],
+    "budgets": list[BudgetEntry],
+    "owners": dict[str, str],
 }
 """The members of a ledger that are kept as they are."""
 
@@ -114,6 +120,7 @@ LedgerColumns = msgspec.defstruct(
     "LedgerColumns",
     [
         *COPIED.items(),
+        ("instants", list[list[int]]),
         ("rooms", dict[str, int]),
         ("nodes", _list_of(NodeRow)),
         ("steps", _list_of(StepRow)),
@@ -127,7 +134,11 @@ LedgerColumns = msgspec.defstruct(
 )
 """A whole ledger."""
 
-_COLUMNS = msgspec.json.Decoder(LedgerColumns)
+
+@cache
+def column_decoder() -> Any:
+    """Of a whole ledger; a run that leaves one behind needs none."""
+    return msgspec.json.Decoder(LedgerColumns)
 
 
 class _Table(Generic[T]):
@@ -182,6 +193,7 @@ class _Writing:
         ledger = self._ledger
         return LedgerColumns(
             **{name: getattr(ledger, name) for name in COPIED},
+            instants=ledger.instants.columns(),
             rooms={
                 name: self._amounts.place(room.requested) for name, room in ledger.rooms.items()
             },
@@ -247,6 +259,7 @@ def ledger_of(columns: Any) -> Ledger:
     ledger = Ledger()
     for name in COPIED:
         setattr(ledger, name, getattr(columns, name))
+    ledger.instants = Instants(columns.instants)
     ledger.rooms = {name: Room(columns.amounts[place]) for name, place in columns.rooms.items()}
     ledger.nodes = [_node(each, columns, ledger.rooms[each.name]) for each in columns.nodes]
     ledger.steps = [_step(each, columns) for each in columns.steps]
@@ -329,7 +342,7 @@ def read_ledger(path: Path, timeline: Path) -> Ledger | None:
         return None
     if first != msgspec.json.encode(_header_of(timeline, columns)):
         return None
-    return ledger_of(_COLUMNS.decode(columns))
+    return ledger_of(column_decoder().decode(columns))
 
 
 def _is_for(first: bytes, size: int, columns: bytes) -> bool:

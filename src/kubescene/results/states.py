@@ -311,12 +311,13 @@ class States:
         return known
 
 
-READY = {"False": "NotReady", "Unknown": "Unknown"}
+READY = {"False": "NotReady", "Unknown": "unreachable"}
 """What is said of a node whose condition Ready is that."""
+BROKEN = tuple(READY.values())
 CORDONED = "cordoned"
 ALREADY_SAID = {
     "node.kubernetes.io/not-ready": "NotReady",
-    "node.kubernetes.io/unreachable": "Unknown",
+    "node.kubernetes.io/unreachable": "unreachable",
     "node.kubernetes.io/unschedulable": CORDONED,
 }
 """Taints that come with a mark."""
@@ -331,6 +332,11 @@ def _marks(spec: _NodeSpec, status: _NodeStatus) -> Iterator[str]:
         if ALREADY_SAID.get(taint.key) not in said:
             value = f"={taint.value}" if taint.value else ""
             yield f"tainted {taint.key}{value}:{taint.effect}"
+
+
+def is_broken(marks: str) -> bool:
+    """Whether a node with these marks runs nothing, or nobody knows."""
+    return marks.startswith(BROKEN)
 
 
 def is_fact(fact: object) -> bool:

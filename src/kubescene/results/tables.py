@@ -17,6 +17,23 @@ from kubescene.errors import ConfigurationError
 from kubescene.results import rows
 from kubescene.results.measures import measure_rows
 from kubescene.results.measures.own import OwnFunction
+from kubescene.results.over_time.scaling import ScalingRow, scaling_rows
+from kubescene.results.over_time.series import (
+    CHANGE,
+    Every,
+    SeriesRow,
+    WorkloadSeriesRow,
+    series_rows,
+    workload_series_rows,
+)
+from kubescene.results.over_time.workloads import (
+    BudgetRow,
+    RolloutRow,
+    WorkloadRow,
+    budget_rows,
+    rollout_rows,
+    workload_rows,
+)
 from kubescene.results.prices import Prices
 from kubescene.results.sources import RunSource, open_run
 
@@ -188,14 +205,19 @@ def polars_module() -> Any:
 
 
 def tables(
-    where: object, prices: Prices | None = None, own: Sequence[OwnFunction] = ()
+    where: object,
+    prices: Prices | None = None,
+    own: Sequence[OwnFunction] = (),
+    every: Every = CHANGE,
 ) -> Mapping[str, Table[Any]]:
     """All tables of a run, by name.
 
     With ``prices``, the measures include what it costs; ``own`` are measures of one's own.
+    Series have a row at each change, or ``every`` so often (`every_of`).
     """
     source = open_run(where)
-    return {table.name: table for table in _tables(source, prices, own)}
+    made = (*_tables(source, prices, own), *_over_time(source, every))
+    return {table.name: table for table in made}
 
 
 def _tables(
@@ -211,3 +233,16 @@ def _tables(
     yield Table("utilization", rows.UtilizationRow, lambda: rows.utilization_rows(source.ledger))
     yield Table("facts", rows.FactRow, lambda: rows.fact_rows(source))
     yield Table("measures", rows.MeasureRow, lambda: measure_rows(source, prices, own))
+
+
+def _over_time(source: RunSource, every: Every) -> Iterator[Table[Any]]:
+    yield Table("workloads", WorkloadRow, lambda: workload_rows(source.ledger))
+    yield Table("rollouts", RolloutRow, lambda: rollout_rows(source.ledger))
+    yield Table("budgets", BudgetRow, lambda: budget_rows(source.ledger))
+    yield Table("scaling", ScalingRow, lambda: scaling_rows(source))
+    yield Table("series", SeriesRow, lambda: series_rows(source.ledger, every))
+    yield Table(
+        "workload_series",
+        WorkloadSeriesRow,
+        lambda: workload_series_rows(source.ledger, every),
+    )

@@ -22,7 +22,7 @@ from kubescene.runs.requests import RunRequest
 from kubescene.runs.sinks import MemorySink, Sink
 from kubescene.runs.worlds import RunWorld
 from kubescene.scenario.documents import with_scheduler, with_seed, without_status
-from kubescene.scenario.engine import Engine, Moment
+from kubescene.scenario.engine import Engine, EngineMoment
 from kubescene.scenario.phases import ResultsStrategy
 from kubescene.scenario.reading.object_files import ScenarioFolder
 from kubescene.scenario.reading.operation_list import OperationList
@@ -151,7 +151,7 @@ class StagedRun(Generic[W]):
         self.options = options
         self.examination.scheduler = options.scheduler
 
-    def play(self) -> Iterator[Moment]:
+    def play(self) -> Iterator[EngineMoment]:
         """Moment by moment; what happened is kept from the first on that its input allows."""
         for moment in self.engine.play():
             self.keep()

@@ -18,7 +18,7 @@ from msgspec import Struct
 from kubescene.scenario.expectations import Expectation, expectations_of
 from kubescene.scenario.fields.table import MAX_COUNT, MAX_STEP
 from kubescene.scenario.outside import OutsideController, outside_of
-from kubescene.scenario.reading.alike import Likeness, like
+from kubescene.scenario.reading.alike import SharedBody, like
 from kubescene.scenario.reading.object_files import ScenarioFolder
 from kubescene.scenario.reading.operation_list import OperationList
 from kubescene.scenario.simulation import Simulation, parse_simulation
@@ -74,7 +74,7 @@ class Operation(Struct, frozen=True, eq=False):
     objects: tuple[JsonObject, ...] = ()
     listed: str = "operations"
     """The field of the spec that holds it; in a draft ``events``."""
-    alike: tuple[Likeness | None, ...] = ()
+    alike: tuple[SharedBody | None, ...] = ()
     """What each object that it creates has in common with others, of this or other operations."""
 
     def __eq__(self, other: object) -> bool:
@@ -108,7 +108,7 @@ class Operation(Struct, frozen=True, eq=False):
         return 1 if "arrivals" in self.body else self.body.get("count") or 1
 
     @property
-    def likeness(self) -> Likeness | None:
+    def shared_body(self) -> SharedBody | None:
         """That of the one object that it creates, if it says nothing else."""
         is_bare = len(self.body) == 1 and not self.objects and bool(self.alike)
         return self.alike[0] if is_bare else None
@@ -213,14 +213,14 @@ def normalised(
 
 def _operations(listed: OperationList, folder: ScenarioFolder | None) -> Iterator[Operation]:
     ids, field, create = listed.ids, listed.field, OperationKind.CREATE
-    for index, (item, likeness) in enumerate(zip(listed.items, listed.likenesses, strict=True)):
-        if likeness is None:
+    for index, (item, shared) in enumerate(zip(listed.items, listed.shared_bodies, strict=True)):
+        if shared is None:
             yield _operation(listed, index, folder)
         else:
             body = item["createOperation"]
             if not listed.is_shared:
-                body = {"object": like(body["object"], likeness)}
-            yield Operation(ids[index], index, item["step"], create, body, (), field, (likeness,))
+                body = {"object": like(body["object"], shared)}
+            yield Operation(ids[index], index, item["step"], create, body, (), field, (shared,))
 
 
 def _operation(listed: OperationList, index: int, folder: ScenarioFolder | None) -> Operation:
@@ -229,7 +229,7 @@ def _operation(listed: OperationList, index: int, folder: ScenarioFolder | None)
     body = {key: value for key, value in item[field].items() if value is not None}
     source = body.get("objectFrom")
     objects = folder.read(source) if source is not None and folder is not None else ()
-    alike: tuple[Likeness | None, ...] = ()
+    alike: tuple[SharedBody | None, ...] = ()
     if kind is OperationKind.CREATE and not body.keys() & _NOT_ALIKE:
         alike = tuple(map(listed.objects.of, objects or (body["object"],)))
         if objects:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from kubescene.actors import Actor
 from kubescene.api.records import Record
-from kubescene.client.interfaces import Subscription
+from kubescene.client.interfaces import ClientSubscription
 from kubescene.errors import PluginError
 from kubescene.recording import Recorder
 from kubescene.scheduler.attempts import Attempts
@@ -32,7 +32,7 @@ class LikePods:
 
     def __init__(
         self,
-        watch: Subscription,
+        watch: ClientSubscription,
         attempts: Attempts,
         cycles: Mapping[str, Cycle],
         queue: SchedulingQueue,

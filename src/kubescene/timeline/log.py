@@ -113,6 +113,10 @@ class TimelineLog(Sequence[Fact]):
         """The facts about whatever object had that name."""
         return [self._facts[position] for position in self._names.of((kind, namespace, name))]
 
+    def index_names(self, most: int) -> bool:
+        """Get ready for `of_object`, so many facts at a time; whether there is more to do."""
+        return self._names.read(most)
+
     def of_uid(self, uid: str) -> list[Fact]:
         """The facts about one object."""
         return [self._facts[position] for position in self._uids.of(uid)]
@@ -155,11 +159,17 @@ class _Index:
         self._indexed = 0
 
     def of(self, key: Hashable) -> Sequence[int]:
-        for position in range(self._indexed, len(self._facts)):
+        self.read(len(self._facts))
+        return self._positions.get(key, ())
+
+    def read(self, most: int) -> bool:
+        """Look at so many facts more; whether there are others."""
+        end = min(self._indexed + most, len(self._facts))
+        for position in range(self._indexed, end):
             for found in self._keys(self._facts[position]):
                 self._positions[found].append(position)
             self._indexed = position + 1
-        return self._positions.get(key, ())
+        return end < len(self._facts)
 
 
 def _step_keys(fact: Fact) -> Iterable[Hashable]:

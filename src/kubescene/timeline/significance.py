@@ -15,6 +15,7 @@ BREATHING = frozenset(
     {
         NODES,
         GroupResource("kubescene.dev", "nodegroups"),
+        GroupResource("kubescene.dev", "traffics"),
         GroupResource("autoscaling", "horizontalpodautoscalers"),
     }
 )

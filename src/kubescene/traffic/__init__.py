@@ -9,7 +9,7 @@ names; what it amounts to is in the `TrafficResult`.
 1700
 """
 
-from kubescene.traffic.flow.records import RequestColumns, RequestOutcome
+from kubescene.flows.records import RequestColumns, RequestOutcome
 from kubescene.traffic.measures import Summary
 from kubescene.traffic.results import Phase, TrafficResult, Verdict
 from kubescene.traffic.runs import Progress, run

@@ -12,9 +12,9 @@ import numpy as np
 
 from kubescene.clock import MINUTE, SECOND
 from kubescene.clock.batches import Integers
-from kubescene.traffic.flow.percentiles import nearest_rank, percentile_of_all
-from kubescene.traffic.flow.records import RequestColumns, RequestOutcome
-from kubescene.traffic.spec.fields import Objective
+from kubescene.flows.fields import Objective
+from kubescene.flows.percentiles import nearest_rank, percentile_of_all
+from kubescene.flows.records import RequestColumns, RequestOutcome
 from kubescene.traffic.world.decisions import AutoscalerDecision
 from kubescene.traffic.world.worlds import ReplicaCount, ReplicaRecord
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from kubescene.api.text.yaml_text import dump_yaml
 from kubescene.clock import format_duration
 from kubescene.errors import TrafficError
-from kubescene.traffic.flow.records import RequestColumns
+from kubescene.flows.records import RequestColumns
 from kubescene.traffic.measures import Story, Summary, summarize
 from kubescene.traffic.spec.fields import TrafficRun, TrafficSpec
 from kubescene.traffic.spec.loading import parse_run, to_object

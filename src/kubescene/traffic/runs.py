@@ -16,10 +16,10 @@ from kubescene.autoscalers.dispatcher import Dispatcher, Partition
 from kubescene.autoscalers.references import check_distinct, installed_autoscalers
 from kubescene.clock import MINUTE, Streams
 from kubescene.errors import AutoscalerError, ConfigurationError, KubesceneError, TrafficError
-from kubescene.traffic.arrivals.arrivals import Arrivals
-from kubescene.traffic.arrivals.sources import arrivals_of, fitting_memory, with_series
+from kubescene.flows.arrivals import Arrivals
 from kubescene.traffic.results import Phase, TrafficResult
 from kubescene.traffic.spec.fields import Metadata, Mode, TrafficRun, TrafficSpec
+from kubescene.traffic.spec.files import arrivals_of, fitting_memory, with_series
 from kubescene.traffic.spec.loading import checked, load_run, run_of
 from kubescene.traffic.spec.objects import autoscaler_of
 from kubescene.traffic.world.environment import StoppedError

@@ -17,8 +17,8 @@ import numpy as np
 
 from kubescene.clock import WallClock, format_time
 from kubescene.errors import NotFoundError, RunStoreError, TrafficError
+from kubescene.flows.records import ROW
 from kubescene.supervised import is_alive
-from kubescene.traffic.flow.records import ROW
 from kubescene.traffic.results import Phase, TrafficResult, read_result
 from kubescene.traffic.spec.fields import TrafficRun
 from kubescene.traffic.spec.loading import run_of, to_object

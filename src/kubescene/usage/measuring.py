@@ -5,10 +5,12 @@ is the mean over the time since the scrape before, everything else is what it wa
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from msgspec import Struct
 
 from kubescene.types import Nanoseconds
+from kubescene.usage.registry import ScrapedPod, ScrapedService
 from kubescene.usage.series import MetricSeries
 
 RESOLUTION: Nanoseconds = 15 * 10**9
@@ -24,6 +26,23 @@ class MeasuredPod(Struct, frozen=True):
     ready_since: Nanoseconds | None
 
 
+class PodMetric(NamedTuple):
+    """A custom metric of pods, by their names, in thousandths."""
+
+    metric: str
+    values: dict[str, int]
+
+
+class ObjectMetric(NamedTuple):
+    """A custom metric of an object."""
+
+    metric: str
+    kind: str
+    name: str
+    value: int
+    labels: Mapping[str, str] = {}
+
+
 class Measurements:
     """All that was measured in a namespace by the last scrape."""
 
@@ -33,10 +52,15 @@ class Measurements:
         pods: Iterable[MeasuredPod],
         now: Nanoseconds,
         resolution: Nanoseconds = RESOLUTION,
+        scraped: Iterable[ScrapedPod] = (),
+        services: Iterable[ScrapedService] = (),
     ) -> None:
+        """``series`` are what is declared, ``scraped`` and ``services`` what was simulated."""
         self.time: Nanoseconds = now - now % resolution
         self.window: Nanoseconds = resolution
         self._series = tuple(series)
+        self._scraped = tuple(scraped)
+        self._services = tuple(services)
         self._pods = [
             pod for pod in pods if pod.ready_since is not None and pod.ready_since <= self.time
         ]
@@ -51,16 +75,38 @@ class Measurements:
                 container = series.container or pod.containers[0]
                 used = found.setdefault(pod.name, {}).setdefault(container, {})
                 used[series.resource] = used.get(series.resource, 0) + value
+        for each in self._scraped:
+            used = found.setdefault(each.pod, {}).setdefault(each.container, {})
+            for resource, value in each.resources.items():
+                used[resource] = used.get(resource, 0) + value
         return found
 
-    def of_pods(self) -> list[tuple[MetricSeries, dict[str, int]]]:
+    def of_pods(self) -> list[PodMetric]:
         """Custom metrics with their values by pod."""
         custom = [each for each in self._series if each.metric and each.selector is not None]
-        return [(each, {pod.name: value for pod, value in self._values(each)}) for each in custom]
+        found = [
+            PodMetric(each.metric, {pod.name: value for pod, value in self._values(each)})
+            for each in custom
+        ]
+        simulated: dict[str, dict[str, int]] = {}
+        for pod in self._scraped:
+            for metric, value in pod.metrics.items():
+                simulated.setdefault(metric, {})[pod.pod] = value
+        return found + [PodMetric(*each) for each in simulated.items()]
 
-    def of_objects(self) -> list[tuple[MetricSeries, int]]:
+    def of_objects(self) -> list[ObjectMetric]:
         """Custom metrics of objects."""
-        return self._known([each for each in self._series if each.object is not None])
+        declared = self._known([each for each in self._series if each.object is not None])
+        found = [
+            ObjectMetric(each.metric, *each.object, value, each.labels)
+            for each, value in declared
+            if each.object is not None
+        ]
+        return found + [
+            ObjectMetric(metric, "Service", each.service, value)
+            for each in self._services
+            for metric, value in each.metrics.items()
+        ]
 
     def external(self) -> list[tuple[MetricSeries, int]]:
         return self._known([each for each in self._series if each.external])

@@ -155,7 +155,9 @@ def read_series(obj: JsonObject) -> MetricSeries:
         obj["metadata"]["name"],
         metric,
         resource,
-        _points(spec["points"], linear=spec.get("interpolation") == LINEAR),
+        read_points(
+            spec["points"], linear=spec.get("interpolation") == LINEAR, where="spec.points"
+        ),
         parse_time(obj["metadata"]["creationTimestamp"]),
         _selector(spec["pods"]) if "pods" in spec else None,
         bool(spec.get("perPod")),
@@ -173,18 +175,23 @@ def _selector(given: Any) -> LabelSelector:
         raise ValueError(f"spec.pods: {error}") from error
 
 
-def _points(given: Sequence[JsonObject], *, linear: bool) -> Points:
+def read_points(given: Sequence[Any], *, linear: bool, where: str) -> Points:
+    """Points as they are written; ``where`` they stand is said of those that make no sense."""
     times, values = list[int](), list[int]()
     for place, point in enumerate(given):
-        where = f"spec.points[{place}]"
+        at = f"{where}[{place}]"
+        if not isinstance(point, Mapping) or not {"at", "value"}.issuperset(point):
+            raise ValueError(f"{at}: must be an object with at and value")
+        if len(point) < len(("at", "value")):
+            raise ValueError(f"{at}: needs at and value")
         try:
             time = parse_duration(point["at"])
         except (ValueError, TypeError) as error:
-            raise ValueError(f"{where}.at: {error}") from error
+            raise ValueError(f"{at}.at: {error}") from error
         if times and time <= times[-1]:
-            raise ValueError(f"{where}.at: {point['at']} does not come after the point before it")
+            raise ValueError(f"{at}.at: {point['at']} does not come after the point before it")
         times.append(time)
-        values.append(_value(point["value"], where))
+        values.append(_value(point["value"], at))
     return Points(tuple(times), tuple(values), linear)
 
 

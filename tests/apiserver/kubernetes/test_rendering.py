@@ -1,50 +1,100 @@
 """Long lists in forms that have to be decoded: others are served meanwhile."""
 
 import asyncio
+import threading
+from collections.abc import Callable
+from typing import Any
 
 import orjson
 import pytest
+import yaml
 
 from apiserver.http import config_map
 from kubescene import Cluster
-from kubescene.apiserver.kubernetes.rendering import SLICE, ListMeta, Renderer
+from kubescene.apiserver.kubernetes import rendering
+from kubescene.apiserver.kubernetes.rendering import MANY_DECODED, ListMeta, Renderer
 from kubescene.apiserver.negotiation import negotiate
 from kubescene.apiserver.responses import Response
 
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 METADATA = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
-COUNT = 4 * SLICE + 1
+YAML = "application/yaml"
+MEMBERS = {TABLE: "rows", METADATA: "items", YAML: "items"}
 
 
-async def render(cluster: Cluster, accept: str) -> tuple[Response, int]:
-    """The list of all config maps, and how many turns somebody else got."""
-    turns, done = 0, False
+def world(count: int) -> Cluster:
+    cluster = Cluster()
+    for number in range(count):
+        cluster.create(config_map(f"c{number:05}"))
+    return cluster
 
-    async def somebody_else() -> None:
-        nonlocal turns
-        while not done:
-            turns += 1
-            await asyncio.sleep(0)
 
-    other = asyncio.create_task(somebody_else())
+def render(cluster: Cluster, accept: str) -> Response:
+    """The list of all config maps."""
     resource_type = cluster.scheme.of_kind("v1", "ConfigMap")
     records = cluster.store.list(resource_type.group_resource)
-    response = await Renderer(cluster.registry).list_response(
-        records, resource_type, negotiate(accept), ListMeta(7)
-    )
-    done = True
-    await other
-    return response, turns
+    renderer, form = Renderer(cluster.registry), negotiate(accept)
+    return asyncio.run(renderer.list_response(records, resource_type, form, ListMeta(7)))
 
 
-@pytest.mark.parametrize(("accept", "member"), [(TABLE, "rows"), (METADATA, "items")])
-def test_others_are_served_while_a_long_list_is_written(accept: str, member: str) -> None:
-    cluster = Cluster()
-    for number in range(COUNT):
-        cluster.create(config_map(f"c{number:05}"))
-    response, turns = asyncio.run(render(cluster, accept))
-    document = orjson.loads(response.body)
-    assert turns >= COUNT // SLICE
+def read(response: Response) -> Any:
+    return yaml.safe_load(response.body)
+
+
+@pytest.mark.parametrize("accept", MEMBERS)
+@pytest.mark.parametrize("count", [0, 1, 2, MANY_DECODED, MANY_DECODED + 1])
+def test_a_list_is_written_object_by_object_beside_the_event_loop(
+    accept: str, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[str] = []
+    threads: set[bool] = set()
+
+    def noted(name: str, plain: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arguments: Any, **options: Any) -> Any:
+            done.append(name)
+            threads.add(threading.current_thread() is threading.main_thread())
+            return plain(*arguments, **options)
+
+        return call
+
+    cluster = world(count)
+    monkeypatch.setattr(Renderer, "decode", noted("decode", Renderer.decode))
+    response = render(cluster, accept)
+    assert done == ["decode"] * count
+    assert threads == ({count <= MANY_DECODED} if count else set())
+    document = read(response)
     assert document["metadata"]["resourceVersion"] == "7"
-    objects = [each.get("object", each) for each in document[member]]
-    assert [obj["metadata"]["name"] for obj in objects] == [f"c{n:05}" for n in range(COUNT)]
+    objects = [each.get("object", each) for each in document[MEMBERS[accept]]]
+    assert [obj["metadata"]["name"] for obj in objects] == [f"c{n:05}" for n in range(count)]
+
+
+@pytest.mark.parametrize("accept", [METADATA, TABLE])
+def test_an_object_is_written_before_the_next_one_is_read(
+    accept: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[str] = []
+    decode, dumps = Renderer.decode, orjson.dumps
+
+    class Noting:
+        @staticmethod
+        def dumps(value: Any) -> bytes:
+            done.append("written")
+            return dumps(value)
+
+    def noted(*arguments: Any) -> Any:
+        done.append("read")
+        return decode(*arguments)
+
+    cluster = world(3)
+    monkeypatch.setattr(Renderer, "decode", noted)
+    monkeypatch.setattr(rendering, "orjson", Noting)
+    render(cluster, accept)
+    assert done == ["written", *["read", "written"] * 3]
+
+
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_a_list_in_yaml_is_what_the_writer_makes_of_the_whole(count: int) -> None:
+    text = render(world(count), YAML).body.decode()
+    document = yaml.safe_load(text)
+    assert text == yaml.safe_dump(document, sort_keys=True, default_flow_style=False)
+    assert len(document["items"]) == count

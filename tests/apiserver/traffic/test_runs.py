@@ -19,6 +19,8 @@ from kubescene.apiserver.traffic import runs as traffic_runs
 from kubescene.apiserver.traffic.pages import TrafficPages
 from kubescene.clock import SECOND
 from kubescene.errors import RunStoreError
+from kubescene.flows.fields import ArrivalPattern, Pattern, StepTraffic
+from kubescene.flows.units import TrafficDuration
 from kubescene.runs.catalogue import TRAFFIC_FILE
 from kubescene.traffic import TrafficResult, TrafficSpec, run
 from kubescene.traffic.runs import simulated
@@ -36,8 +38,6 @@ from kubescene.traffic.skenario.series import (
     response_times,
     tally_lines,
 )
-from kubescene.traffic.spec.fields import Pattern, StepTraffic, Traffic
-from kubescene.traffic.spec.units import TrafficDuration
 from kubescene.traffic.store import RunStore
 from stopping import Retire
 
@@ -121,7 +121,9 @@ def test_the_reply_is_made_of_the_series_of_the_run(http: Http, mode: str) -> No
 def test_levels_of_more_than_four_digits_are_told_as_well() -> None:
     crowd = TrafficSpec(
         duration=TrafficDuration(12 * SECOND),
-        traffic=Traffic(pattern=Pattern.STEP, step=StepTraffic(rps=1200, after=TrafficDuration(0))),
+        traffic=ArrivalPattern(
+            pattern=Pattern.STEP, step=StepTraffic(rps=1200, after=TrafficDuration(0))
+        ),
     )
     result = run(crowd)
     lines = tally_lines(result)

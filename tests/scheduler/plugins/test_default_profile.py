@@ -1,8 +1,12 @@
 """The plugins of kube-scheduler v1.36 at each point, in order, without any configuration."""
 
+import inspect
+import re
+
 import pytest
 
 from kubescene.scheduler import ExtensionPoint, FeatureGates, default_profile
+from kubescene.scheduler.framework import interfaces
 from kubescene.scheduler.framework.points import implements
 from kubescene.scheduler.plugins import BUILT_IN
 
@@ -78,6 +82,19 @@ def test_p_10_who_follows_supposed_changes() -> None:
         if any(implements(built_in.plugin, method) for method in ("add_pod", "remove_pod"))
     ]
     assert sorted(following) == ["InterPodAffinity", "PodTopologySpread", "VolumeRestrictions"]
+
+
+OWN = {"DefaultPreemption": {"candidates_wanted"}, "DynamicResources": {"allocations"}}
+"""What nobody but the plugin itself and its tests calls."""
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_a_built_in_plugin_shows_nothing_that_the_manual_of_authors_does_not_have(
+    name: str,
+) -> None:
+    shown = {each for each in dir(BUILT_IN[name].plugin) if each.islower() and each[0] != "_"}
+    manual = set(re.findall(r"\w+", inspect.getsource(interfaces)))
+    assert shown - manual == OWN.get(name, set())
 
 
 def _name(enabled: object) -> str:

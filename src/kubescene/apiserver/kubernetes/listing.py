@@ -19,7 +19,7 @@ from kubescene.apiserver.engine_thread import EngineThread
 from kubescene.apiserver.kubernetes.rendering import ListMeta
 from kubescene.apiserver.kubernetes.selection import Selection, select
 from kubescene.apiserver.kubernetes.versions import ReadAt, read_at, too_large
-from kubescene.apiserver.requests import Request, Target
+from kubescene.apiserver.requests import Request, RequestTarget
 from kubescene.errors import BadRequestError, ExpiredError
 from kubescene.registry import Registry
 
@@ -88,7 +88,7 @@ class ListServer:
         self._custom = registry.custom
         self._engine = engine
 
-    async def page(self, target: Target, request: Request) -> ListPage:
+    async def page(self, target: RequestTarget, request: Request) -> ListPage:
         """The records that a list request asks for."""
         selection = select(target, request.query, self._custom)
         limit = request.number("limit") or 0
@@ -103,7 +103,7 @@ class ListServer:
         return _page(_selected(records, selection), selection, revision, limit)
 
     async def _state(
-        self, target: Target, selection: Selection, how: ReadAt, version: int
+        self, target: RequestTarget, selection: Selection, how: ReadAt, version: int
     ) -> tuple[list[Record], int]:
         current = self._store.revision
         if version > current:
@@ -133,7 +133,7 @@ class ListServer:
 
     async def _continued(
         self,
-        target: Target,
+        target: RequestTarget,
         request: Request,
         selection: Selection,
         limit: int,
@@ -161,7 +161,7 @@ class ListServer:
         store = self._store
         return await self._engine.submit(lambda: (store.list(resource, namespace), store.revision))
 
-    async def _past(self, target: Target, revision: int) -> list[Record]:
+    async def _past(self, target: RequestTarget, revision: int) -> list[Record]:
         """A state of the past. The history belongs to the engine thread, so it looks there."""
         if revision > self._store.revision:
             raise too_large(revision, self._store.revision)

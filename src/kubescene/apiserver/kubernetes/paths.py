@@ -7,7 +7,7 @@ subresources are called decides. A path that fits nothing has no target, and is 
 """
 
 from kubescene.api.scheme import Scheme
-from kubescene.apiserver.requests import Request, Target
+from kubescene.apiserver.requests import Request, RequestTarget
 from kubescene.errors import NotFoundError
 
 VERBS = {
@@ -22,7 +22,7 @@ NAMESPACES = "namespaces"
 NAMESPACE_SUBRESOURCES = ("status", "finalize")
 
 
-def verb_of(request: Request, target: Target) -> str:
+def verb_of(request: Request, target: RequestTarget) -> str:
     """What is asked of a resource, as Kubernetes calls it."""
     verb = VERBS.get(request.method, request.method.lower())
     if target.name:
@@ -32,7 +32,7 @@ def verb_of(request: Request, target: Target) -> str:
     return "deletecollection" if verb == "delete" else verb
 
 
-def find_target(scheme: Scheme, path: str) -> Target | None:
+def find_target(scheme: Scheme, path: str) -> RequestTarget | None:
     """The target of a path that begins with ``/api/`` or ``/apis/``."""
     parts = path.strip("/").split("/")
     if parts[0] == "api":
@@ -49,7 +49,7 @@ def find_target(scheme: Scheme, path: str) -> Target | None:
 
 def _find(
     scheme: Scheme, group: str, version: str, rest: list[str], *, is_watch: bool
-) -> Target | None:
+) -> RequestTarget | None:
     namespace = ""
     if (
         rest[0] == NAMESPACES
@@ -72,4 +72,4 @@ def _find(
     subresource = rest[2] if len(rest) > 2 else ""
     if subresource and subresource not in resource_type.subresources:
         return None
-    return Target(resource_type, namespace, name, subresource, is_watch)
+    return RequestTarget(resource_type, namespace, name, subresource, is_watch)

@@ -5,7 +5,7 @@ something else was asked for: another version of the kind, a table, metadata alo
 """
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple, TypeAlias, cast
@@ -17,19 +17,20 @@ from kubescene.api.conversion import from_storage
 from kubescene.api.printing.columns import TableColumns, crd_columns, table_columns
 from kubescene.api.records import Composite, Record
 from kubescene.api.scheme import GroupVersionKind, ResourceType
+from kubescene.api.text.encoding import enclosed
 from kubescene.apiserver.negotiation import PLAIN, ResponseForm, ResponseShape
 from kubescene.apiserver.responses import Response
 from kubescene.errors import BadRequestError
 from kubescene.registry import Registry
 from kubescene.registry.custom_resources import CustomKind
-from kubescene.types import JsonObject
+from kubescene.types import JsonObject, JsonValue
 
 Encoder: TypeAlias = Callable[[Record], bytes]
 
 MANY = 1_000
 """Objects of a list that is written beside the event loop: some milliseconds."""
-SLICE = 250
-"""How many objects of a list are decoded in one go: about ten milliseconds."""
+MANY_DECODED = 250
+"""The same where each has to be decoded."""
 
 INCLUDE_OBJECT = ("None", "Metadata", "Object")
 
@@ -135,24 +136,12 @@ class Renderer:
         *,
         include: str = "",
     ) -> Response:
-        """A collection. What has to be decoded is written in slices, and others get turns between.
-
-        Each object is let go as soon as it is written: a list of all takes little more than its
-        text.
-        """
+        """A collection; a long one is written on another thread."""
+        whole = partial(self._whole_list, records, resource_type, form, meta, include)
         shows_all = form.shape is ResponseShape.OBJECT or include == "Object"
         holds_large = resource_type.custom and shows_all and any(map(is_large, records))
-        if holds_large or form.is_plain or form.media_type == "application/yaml":
-            whole = partial(self._whole_list, records, resource_type, form, meta, include)
-            takes_long = holds_large or len(records) > MANY
-            return await asyncio.to_thread(whole) if takes_long else whole()
-        document = self._document((), resource_type, form, meta, include)
-        items: list[bytes] = []
-        for start in range(0, len(records), SLICE):
-            part = self._items(records[start : start + SLICE], resource_type, form, include)
-            items += map(orjson.dumps, part)
-            await asyncio.sleep(0)
-        return Response(_joined(document, items))
+        takes_long = holds_large or len(records) > (MANY if form.is_plain else MANY_DECODED)
+        return await asyncio.to_thread(whole) if takes_long else whole()
 
     def _whole_list(
         self,
@@ -162,10 +151,15 @@ class Renderer:
         meta: ListMeta,
         include: str,
     ) -> Response:
-        """A collection at one go."""
+        """A collection at one go.
+
+        Each object is let go as soon as it is written: a list of all takes little more than its
+        text, and the garbage collector does not come upon all of them.
+        """
         if form.is_plain:
             return self.plain_list_response(records, resource_type, meta)
-        return _encode(self._document(records, resource_type, form, meta, include), form)
+        document = self._empty_list(resource_type, form, meta, include)
+        return _encode_list(document, self._items(records, resource_type, form, include), form)
 
     def plain_list_response(
         self, records: Sequence[Record], resource_type: ResourceType, meta: ListMeta
@@ -173,24 +167,16 @@ class Renderer:
         """A collection of stored objects as they are."""
         return Response(encoded_list(records, resource_type, meta, self.encoder(resource_type)))
 
-    def _document(
-        self,
-        records: Sequence[Record],
-        resource_type: ResourceType,
-        form: ResponseForm,
-        meta: ListMeta,
-        include: str,
+    def _empty_list(
+        self, resource_type: ResourceType, form: ResponseForm, meta: ListMeta, include: str
     ) -> JsonObject:
-        """A list with its items in the last member."""
+        """A list whose items, the last member, are still to be written."""
         if form.shape is ResponseShape.TABLE:
-            objects = [self.decoded_for(it, resource_type, form, include) for it in records]
-            return self.table(resource_type, objects, form, meta, include)
-        items = list(self._items(records, resource_type, form, include))
+            return self.table(resource_type, (), form, meta, include)
         kind, api_version = f"{resource_type.kind}List", resource_type.api_version
         if form.shape is ResponseShape.METADATA:
             kind, api_version = "PartialObjectMetadataList", form.api_version
-        head = {"kind": kind, "apiVersion": api_version, "metadata": meta.to_dict()}
-        return {**head, "items": items}
+        return {"kind": kind, "apiVersion": api_version, "metadata": meta.to_dict(), "items": []}
 
     def _items(
         self,
@@ -282,8 +268,7 @@ def encoded_list(
             "metadata": meta.to_dict(),
         }
     )
-    items = b",".join(map(encode, records))
-    return b'%s,"items":[%s]}' % (head[:-1], items)
+    return enclosed(head[:-1] + b',"items":[', map(encode, records), b"]}")
 
 
 def metadata_only(obj: JsonObject, form: ResponseForm) -> JsonObject:
@@ -308,16 +293,27 @@ def _row(
     return row
 
 
-def _joined(document: JsonObject, items: Sequence[bytes]) -> bytes:
+def _encode_list(document: JsonObject, items: Iterable[JsonObject], form: ResponseForm) -> Response:
     """The document, whose last member is an empty list, with these items in it."""
-    return b"%s%s]}" % (orjson.dumps(document)[:-2], b",".join(items))
+    if form.media_type != "application/yaml":
+        head = orjson.dumps(document)[:-2]
+        return Response(enclosed(head, map(orjson.dumps, items), b"]}"))
+    member = [*document][-1]
+    before, _, after = _yaml(document).partition(f"\n{member}: []\n")
+    texts = [_yaml([item]) for item in items]
+    opening = f"\n{member}:\n" if texts else f"\n{member}: []\n"
+    return Response("".join([before, opening, *texts, after]).encode(), 200, form.media_type)
 
 
 def _encode(document: JsonObject, form: ResponseForm, status: int = 200) -> Response:
     if form.media_type == "application/yaml":
-        text = yaml.dump(document, Dumper=_DUMPER, sort_keys=True, default_flow_style=False)
-        return Response(text.encode(), status, form.media_type)
+        return Response(_yaml(document).encode(), status, form.media_type)
     return Response(orjson.dumps(document), status)
+
+
+def _yaml(value: JsonValue) -> str:
+    text: str = yaml.dump(value, Dumper=_DUMPER, sort_keys=True, default_flow_style=False)
+    return text
 
 
 _DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)

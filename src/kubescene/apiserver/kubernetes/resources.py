@@ -27,7 +27,7 @@ from kubescene.apiserver.kubernetes.writes import (
     write_options,
 )
 from kubescene.apiserver.negotiation import ResponseForm, negotiate
-from kubescene.apiserver.requests import Request, Target
+from kubescene.apiserver.requests import Request, RequestTarget
 from kubescene.apiserver.responses import Response, json_response, success_status, text_response
 from kubescene.apiserver.table import ANY, ResourcePattern, Route, method_not_allowed
 from kubescene.errors import (
@@ -66,7 +66,7 @@ class Subresources:
         """Whether `serve` answers for this subresource; the verbs answer for the others."""
         return name in ("scale", "binding", "eviction", "log", *NOT_SIMULATED)
 
-    async def serve(self, target: Target, request: Request) -> Response:
+    async def serve(self, target: RequestTarget, request: Request) -> Response:
         match target.subresource:
             case "scale":
                 return await Scaling(self.verbs).serve(target, request)
@@ -84,7 +84,7 @@ class Subresources:
             name=target.name,
         )
 
-    async def bind(self, target: Target, request: Request) -> Response:
+    async def bind(self, target: RequestTarget, request: Request) -> Response:
         """POST of a Binding, to a pod or to the collection ``bindings``."""
         body = await self._read(request, BINDING)
         name = target.name or (body.get("metadata") or {}).get("name", "")
@@ -96,7 +96,7 @@ class Subresources:
         )
         return _created()
 
-    async def _evict(self, target: Target, request: Request) -> Response:
+    async def _evict(self, target: RequestTarget, request: Request) -> Response:
         body = await self._read_eviction(target, request)
         options, registry = eviction_options(body, request), self.verbs.registry
         try:
@@ -112,7 +112,7 @@ class Subresources:
             )
         return _created()
 
-    async def _read_eviction(self, target: Target, request: Request) -> JsonObject:
+    async def _read_eviction(self, target: RequestTarget, request: Request) -> JsonObject:
         body = as_object((await self.verbs.read_body(request)).value)
         expected = _EVICTION_V1BETA1 if body.get("apiVersion") == "policy/v1beta1" else EVICTION
         body = check_kind(body, expected)
@@ -159,7 +159,7 @@ class Scaling:
 
     verbs: Writes
 
-    async def serve(self, target: Target, request: Request) -> Response:
+    async def serve(self, target: RequestTarget, request: Request) -> Response:
         if request.method == "GET":
             return json_response(
                 self._scales.get(target.resource_type, target.namespace, target.name)
@@ -168,7 +168,7 @@ class Scaling:
         record = await self.verbs.engine.submit(await change(target, request))
         return json_response(self._scales.view(record, target.resource_type))
 
-    async def _update(self, target: Target, request: Request) -> Callable[[], Record]:
+    async def _update(self, target: RequestTarget, request: Request) -> Callable[[], Record]:
         scale, options = await self._read(target, request), write_options(request)
         return lambda: self._scales.update(
             request.actor,
@@ -179,7 +179,7 @@ class Scaling:
             options=options,
         )
 
-    async def _patch(self, target: Target, request: Request) -> Callable[[], Record]:
+    async def _patch(self, target: RequestTarget, request: Request) -> Callable[[], Record]:
         patch_type, patch = await self.verbs.read_patch(request, SCALE_TYPE)
         options = write_options(request)
 
@@ -198,7 +198,7 @@ class Scaling:
             inspect=inspect,
         )
 
-    async def _read(self, target: Target, request: Request) -> JsonObject:
+    async def _read(self, target: RequestTarget, request: Request) -> JsonObject:
         body = as_object((await self.verbs.read_body(request)).value)
         scale = self.verbs.fields.decoded(check_kind(body, SCALE.gvk), SCALE_TYPE, request)
         if not isinstance(scale.get("metadata"), dict):
@@ -313,7 +313,7 @@ class ResourceRequests:
         return await self._verbs.patch(target, request, form)
 
     def _shown(
-        self, target: Target, request: Request, form: ResponseForm
+        self, target: RequestTarget, request: Request, form: ResponseForm
     ) -> tuple[Callable[[], Response], bool]:
         """How to render an object, and whether others should be answered meanwhile."""
         record = self._verbs.registry.record(target.resource_type, target.namespace, target.name)
@@ -338,7 +338,7 @@ def check_verb(verb: str, allowed: tuple[str, ...]) -> None:
         raise method_not_allowed()
 
 
-def check_status_writer(target: Target) -> None:
+def check_status_writer(target: RequestTarget) -> None:
     """403 for the status of a Scenario: whoever plays it writes it, and nobody else."""
     resource_type = target.resource_type
     if resource_type.gvk == SCENARIO and target.subresource == "status":

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from kubescene.api.records import Record
 from kubescene.api.scheme import ResourceType
 from kubescene.api.selectors import FieldSelector, LabelSelector, parse_fields, parse_labels
-from kubescene.apiserver.requests import Target
+from kubescene.apiserver.requests import RequestTarget
 from kubescene.errors import BadRequestError
 from kubescene.registry.custom_resources import CustomResources
 
@@ -62,7 +62,7 @@ class Selection:
         return fields.matches_object(record.decode())
 
 
-def select(target: Target, query: dict[str, str], custom: CustomResources) -> Selection:
+def select(target: RequestTarget, query: dict[str, str], custom: CustomResources) -> Selection:
     """The selection that a collection request asks for; 400 if a selector makes no sense."""
     resource_type = target.resource_type
     labels = _labels(query.get("labelSelector", ""))

@@ -27,7 +27,7 @@ from kubescene.apiserver.kubernetes.versions import (
 from kubescene.apiserver.kubernetes.wakeups import Sleeper, Wakeups
 from kubescene.apiserver.kubernetes.watch_events import EventEncoder, SharedFrames, error_frame
 from kubescene.apiserver.negotiation import ResponseForm, ResponseShape
-from kubescene.apiserver.requests import Receive, Request, Send, Target
+from kubescene.apiserver.requests import Receive, Request, RequestTarget, Send
 from kubescene.apiserver.turnstile import product_of
 from kubescene.errors import ExpiredError
 from kubescene.outside.feeds import WatchFeed
@@ -74,7 +74,7 @@ class Registered:
     reader: str = ""
 
 
-def parse_options(target: Target, request: Request, custom: CustomResources) -> WatchOptions:
+def parse_options(target: RequestTarget, request: Request, custom: CustomResources) -> WatchOptions:
     """The options of a watch request; 422 where they contradict each other."""
     query = request.query
     version = query.get("resourceVersion", "")
@@ -126,7 +126,7 @@ class WatchStreams:
         for sleeper in list(self._sleepers):
             sleeper.end()
 
-    async def serve(self, target: Target, request: Request, form: ResponseForm) -> None:
+    async def serve(self, target: RequestTarget, request: Request, form: ResponseForm) -> None:
         """Answer a watch request until the client, the time or the server ends it."""
         options, send = parse_options(target, request, self._custom), request.send
         if options.with_existing and options.since > self._store.revision:
@@ -188,7 +188,7 @@ class WatchStreams:
 
     def _register(
         self,
-        target: Target,
+        target: RequestTarget,
         request: Request,
         options: WatchOptions,
         sleeper: Sleeper,

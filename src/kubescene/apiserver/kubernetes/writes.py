@@ -22,7 +22,7 @@ from kubescene.apiserver.kubernetes.field_validation import FieldValidation, che
 from kubescene.apiserver.kubernetes.rendering import ListMeta, Renderer, is_large
 from kubescene.apiserver.kubernetes.selection import select
 from kubescene.apiserver.negotiation import PLAIN, ResponseForm
-from kubescene.apiserver.requests import DEFAULT_MAX_BODY, MAX_BODY, Request, Target
+from kubescene.apiserver.requests import DEFAULT_MAX_BODY, MAX_BODY, Request, RequestTarget
 from kubescene.apiserver.responses import Response, json_response, success_status
 from kubescene.errors import BadRequestError, Cause, InvalidError, NotFoundError
 from kubescene.registry import Registry
@@ -60,7 +60,7 @@ class Writes:
     fields: FieldValidation
     max_body: int = DEFAULT_MAX_BODY
 
-    async def create(self, target: Target, request: Request, form: ResponseForm) -> Response:
+    async def create(self, target: RequestTarget, request: Request, form: ResponseForm) -> Response:
         """POST to a collection."""
         obj = await self.read_object(target, request)
         check_namespace(obj, target)
@@ -73,13 +73,13 @@ class Writes:
         )
         return await self._rendered(record, target, request, form, 201)
 
-    def _warn_of_no_effect(self, target: Target, request: Request) -> None:
+    def _warn_of_no_effect(self, target: RequestTarget, request: Request) -> None:
         """As `kubescene run` does: what nobody acts on is named when somebody uses it."""
         gvk, controllers = target.resource_type.gvk, self.engine.cluster.registrations
         if told := without_effect(gvk.group, gvk.kind, controllers):
             request.warnings.append(told)
 
-    async def update(self, target: Target, request: Request, form: ResponseForm) -> Response:
+    async def update(self, target: RequestTarget, request: Request, form: ResponseForm) -> Response:
         """PUT to an object, or to one of the subresources that have its kind."""
         obj = await self.read_object(target, request)
         check_namespace(obj, target)
@@ -96,7 +96,7 @@ class Writes:
         )
         return await self._rendered(record, target, request, form)
 
-    async def patch(self, target: Target, request: Request, form: ResponseForm) -> Response:
+    async def patch(self, target: RequestTarget, request: Request, form: ResponseForm) -> Response:
         """PATCH of an object, or of one of the subresources that have its kind."""
         patch_type, patch = await self.read_patch(request, target.resource_type)
         options = write_options(request)
@@ -123,7 +123,7 @@ class Writes:
             self._warn_of_no_effect(target, request)
         return await self._rendered(record, target, request, form, 201 if is_new else 200)
 
-    async def delete(self, target: Target, request: Request, form: ResponseForm) -> Response:
+    async def delete(self, target: RequestTarget, request: Request, form: ResponseForm) -> Response:
         """DELETE of an object: its newest state while it waits, a ``Status`` once it is gone.
 
         Some resources show the object even then.
@@ -149,7 +149,7 @@ class Writes:
             success_status(record.name, resource.group, resource.resource, record.uid)
         )
 
-    async def delete_collection(self, target: Target, request: Request) -> Response:
+    async def delete_collection(self, target: RequestTarget, request: Request) -> Response:
         """DELETE of all that match; the reply lists them.
 
         Others write in between, as with kube-apiserver: it deletes one object after the other.
@@ -189,14 +189,14 @@ class Writes:
 
     # -- reading requests --------------------------------------------------------------------
 
-    async def read_object(self, target: Target, request: Request) -> JsonObject:
+    async def read_object(self, target: RequestTarget, request: Request) -> JsonObject:
         """The body as an object of the kind that the URL names."""
         body = await self.read_body(request)
         if request.size > bodies.LARGE:
             return await asyncio.to_thread(self._object_of, body, target, request)
         return self._object_of(body, target, request)
 
-    def _object_of(self, body: bodies.Body, target: Target, request: Request) -> JsonObject:
+    def _object_of(self, body: bodies.Body, target: RequestTarget, request: Request) -> JsonObject:
         obj = check_kind(as_object(body.value), target.resource_type.gvk)
         if not isinstance(obj.get("metadata", {}), dict | None):
             raise BadRequestError("metadata must be an object")
@@ -204,7 +204,9 @@ class Writes:
         self.fields.check(obj, target.resource_type, request, body.duplicates)
         return obj
 
-    async def _options(self, obj: JsonObject, target: Target, request: Request) -> WriteOptions:
+    async def _options(
+        self, obj: JsonObject, target: RequestTarget, request: Request
+    ) -> WriteOptions:
         """With a large body of a custom kind comes what its schema says of it.
 
         To find that out takes as long as all else: not on the thread that others wait for.
@@ -258,7 +260,7 @@ class Writes:
     async def _rendered(
         self,
         record: Record,
-        target: Target,
+        target: RequestTarget,
         request: Request,
         form: ResponseForm,
         status: int = 200,
@@ -346,7 +348,7 @@ def parse_delete_options(options: JsonObject, request: Request) -> DeleteOptions
     )
 
 
-def check_name(obj: JsonObject, target: Target) -> None:
+def check_name(obj: JsonObject, target: RequestTarget) -> None:
     """400 if the body names another object than the URL."""
     name = obj["metadata"].get("name", "")
     if not name:
@@ -357,7 +359,7 @@ def check_name(obj: JsonObject, target: Target) -> None:
         )
 
 
-def check_namespace(obj: JsonObject, target: Target) -> None:
+def check_namespace(obj: JsonObject, target: RequestTarget) -> None:
     """400 for another namespace; an object that belongs to none loses the one it brings."""
     own = obj["metadata"].get("namespace", "")
     if own and target.namespace and own != target.namespace:

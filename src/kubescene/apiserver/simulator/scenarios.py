@@ -30,6 +30,8 @@ from kubescene.results.output import summary_file
 
 PLACE = f"{PREFIX}scenarios"
 LINES = "application/jsonl"
+INDEXED_AT_ONCE = 10_000
+"""Facts of a log: some ten milliseconds."""
 
 T = TypeVar("T")
 
@@ -82,6 +84,8 @@ class ScenarioPages:
         pod = request.query.get("pod", "")
         if not pod:
             raise BadRequestError("name a pod: ?pod=NAMESPACE/NAME")
+        while await self._of(request, lambda run: run.log.index_names(INDEXED_AT_ONCE)):
+            pass  # of a long run it takes a while: others have their turn in between
         attempts, known = await self._of(request, lambda run: explained(run, pod))
         return Response(msgspec.json.encode({"attempts": attempts, "known": known}))
 

@@ -43,9 +43,8 @@ from kubescene.errors import (
     TooManyRequestsError,
     TrafficError,
 )
+from kubescene.flows.arrivals import Arrivals
 from kubescene.traffic import TrafficResult, TrafficRun
-from kubescene.traffic.arrivals.arrivals import Arrivals
-from kubescene.traffic.arrivals.sources import arrivals_of
 from kubescene.traffic.results import Phase
 from kubescene.traffic.runs import builtin_autoscalers, simulated
 from kubescene.traffic.skenario.replies import Piece, reply
@@ -56,6 +55,7 @@ from kubescene.traffic.skenario.requests import (
     run_requested,
 )
 from kubescene.traffic.spec.fields import Mode, TrafficSpec
+from kubescene.traffic.spec.files import arrivals_of
 from kubescene.traffic.spec.loading import to_object
 from kubescene.traffic.store import RunStore
 

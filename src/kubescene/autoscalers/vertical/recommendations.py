@@ -64,7 +64,7 @@ CONFIDENCE = {
 """Little history: the upper bound is far above the target, the lower one far below."""
 
 
-class Estimate(msgspec.Struct, frozen=True):
+class UsageEstimate(msgspec.Struct, frozen=True):
     """How one amount came about: millicores of cpu, bytes of memory.
 
     ``base`` is the percentile of the history, ``with_margin`` adds the safety margin,
@@ -123,7 +123,7 @@ def minimums(options: RecommenderOptions, containers: int) -> dict[str, int]:
 
 def estimate(
     history: Aggregate, resource: str, bound: Bound, options: RecommenderOptions, minimum: int
-) -> Estimate:
+) -> UsageEstimate:
     """One amount of a container with this history."""
     share, interval = _settings(resource, bound, options)
     if resource == CPU:
@@ -134,7 +134,7 @@ def estimate(
     trust, rule = confidence(history, interval), CONFIDENCE[bound]
     factor = rule.factor(trust) if rule else 1.0
     with_confidence = scaled(with_margin, factor) if rule else with_margin
-    return Estimate(
+    return UsageEstimate(
         resource=resource,
         bound=bound,
         percentile=share,
@@ -203,7 +203,7 @@ class ContainerEstimates(msgspec.Struct, frozen=True):
     """One container: its estimates, and what became of them afterwards."""
 
     name: str
-    estimates: tuple[Estimate, ...]
+    estimates: tuple[UsageEstimate, ...]
     first_sample: int | None
     last_sample: int | None
     samples: int
@@ -263,7 +263,7 @@ class Recommendation(msgspec.Struct, frozen=True):
         return status
 
 
-def _sentence(each: Estimate) -> str:
+def _sentence(each: UsageEstimate) -> str:
     unit = "m" if each.resource == CPU else " bytes"
     steps = [f"percentile {each.percentile:g} is {each.base}{unit}"]
     steps.append(f"with margin {each.with_margin}{unit}")

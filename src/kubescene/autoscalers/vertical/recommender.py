@@ -30,8 +30,8 @@ from kubescene.autoscalers.vertical.options import RecommenderOptions
 from kubescene.autoscalers.vertical.recommendations import (
     Bound,
     ContainerEstimates,
-    Estimate,
     Recommendation,
+    UsageEstimate,
     VerticalCondition,
     as_quantities,
     estimate,
@@ -145,7 +145,7 @@ class Recommender:
 
     def _estimates(
         self, name: str, history: Aggregate, least: Mapping[str, int]
-    ) -> Iterator[Estimate]:
+    ) -> Iterator[UsageEstimate]:
         for resource in self._controlled(name):
             for bound in Bound:
                 yield estimate(history, resource, bound, self.options, least[resource])
@@ -156,7 +156,7 @@ class Recommender:
         return [resource for resource in RESOURCES if resource in wanted]
 
     def _stored(
-        self, name: str, estimates: tuple[Estimate, ...], history: Aggregate
+        self, name: str, estimates: tuple[UsageEstimate, ...], history: Aggregate
     ) -> tuple[ContainerRecommendation, ContainerEstimates]:
         explained = ContainerEstimates(name, estimates, history.first, history.last, history.count)
         target, lower, upper = (

@@ -20,7 +20,8 @@ def results(
         str,
         typer.Option(
             metavar="NAME",
-            help="measures, pods, nodes, steps, allocation, utilization, attempts, preemptions "
+            help="measures, pods, nodes, workloads, rollouts, budgets, scaling, series, "
+            "workload_series, steps, allocation, utilization, attempts, preemptions, outcomes "
             "or facts.",
         ),
     ] = "measures",
@@ -30,6 +31,14 @@ def results(
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write to a file, not to the terminal.")
     ] = None,
+    every: Annotated[
+        str,
+        typer.Option(
+            metavar="SPAN",
+            help="With series and workload_series: a row every so often (30s, 5m), at the end of "
+            "each step (step), or at each change (change).",
+        ),
+    ] = "change",
     prices: options.Prices = None,
     label: Annotated[
         list[str] | None,
@@ -57,6 +66,7 @@ def results(
         table=table,
         format=format,
         out=out,
+        every=every,
         prices=prices,
         labels=tuple(label or ()),
         measures=tuple(measure or ()),

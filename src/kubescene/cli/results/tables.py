@@ -13,6 +13,7 @@ from kubescene.cli.outputs import check_file
 from kubescene.cli.terminals import terminal_width
 from kubescene.errors import ConfigurationError
 from kubescene.reports.tables import fitted, text_lines
+from kubescene.results.over_time.series import CHANGE, every_of
 from kubescene.results.prices import read_prices
 from kubescene.results.tables import Table, tables
 
@@ -27,6 +28,7 @@ class Wish:
     table: str = "measures"
     format: Format = "table"
     out: Path | None = None
+    every: str = CHANGE
     prices: Path | None = None
     labels: tuple[str, ...] = ()
     measures: tuple[str, ...] = ()
@@ -38,8 +40,9 @@ def show_results(origin: RunOrigin, wish: Wish) -> int:
         raise ConfigurationError("Parquet is not for terminals: name a file by --out")
     prices = None if wish.prices is None else read_prices(wish.prices)
     own = measures_named(wish.measures)
+    every = every_of(wish.every)
     with opened(origin) as source:
-        found = tables(source, prices, own)
+        found = tables(source, prices, own, every)
         if wish.table not in found:
             raise ConfigurationError(
                 f"there is no table {wish.table!r}; there are: {', '.join(found)}"

@@ -1,7 +1,10 @@
 """``kubescene run --server``: a file is played by a server, and looks as if it were played here."""
 
+from collections.abc import Generator
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 import msgspec
 import orjson
@@ -42,6 +45,7 @@ from kubescene.scenario.phases import ScenarioPhase
 from kubescene.scenario.validation.objects import told
 from kubescene.types import JsonObject
 
+Rows: TypeAlias = Generator[TableRow | None, None, None]
 ACTOR = Actor("kubescene-run")
 PAGES = "/simulator/v1/scenarios"
 FINE, RUN_FAILED, BAD_INPUT, UNMET, INTERRUPTED = 0, 1, 2, 3, 130
@@ -125,19 +129,31 @@ def run_on_server(
     client = HttpClient(url, ACTOR)
     run = RemoteRun(client, url.rstrip("/"), scenario["metadata"]["name"])
     errors = Console(stderr=True, quiet=quiet)
-    create(run, with_seed(without_status(scenario), seed), file)
+    with closing(client), closing(watched(run)) as rows:
+        create(run, with_seed(without_status(scenario), seed), file)
+        try:
+            code = Follower(run, errors, amounts_of(scenario)).follow(rows)
+            if code is not None:
+                return code
+            return finish(run, file, out, quiet=quiet, delete=delete, junit=junit)
+        except KeyboardInterrupt:
+            say(errors, interrupted(run, delete=delete))
+            return INTERRUPTED
+        finally:
+            if delete:
+                run.delete()
+
+
+def watched(run: RemoteRun) -> Rows:
+    """The rows of a scenario that is still to be created: none of its steps is missed."""
     try:
-        code = Follower(run, errors, amounts_of(scenario)).follow()
-        if code is not None:
-            return code
-        return finish(run, file, out, quiet=quiet, delete=delete, junit=junit)
-    except KeyboardInterrupt:
-        say(errors, interrupted(run, delete=delete))
-        return INTERRUPTED
-    finally:
-        if delete:
-            run.delete()
-        client.close()
+        rows = run.client.follow_row(run.ref)
+        next(rows)
+    except UnreachableError:
+        raise
+    except ApiError as error:
+        raise ConfigurationError(f"{run.url} shows no scenarios: {error.message}") from error
+    return rows
 
 
 def run_file_on_server(path: Path, arguments: RunArguments, url: str, *, delete: bool) -> int:
@@ -214,10 +230,10 @@ class Follower:
         self._clock = WallClock()
         self._asked_at = self._clock.now()
 
-    def follow(self) -> int | None:
+    def follow(self, rows: Rows) -> int | None:
         """Until the scenario ends; an exit code only if it cannot."""
         with RemoteProgress(self._console, self._amounts) as progress:
-            for row in self._run.client.follow_row(self._run.ref):
+            for row in rows:
                 if row is None:
                     self._refresh(progress)
                 elif row.is_gone:

@@ -18,8 +18,8 @@ from kubescene.cli.traffic.history import keeping, opened
 from kubescene.errors import ConfigurationError, KubesceneError, TrafficError
 from kubescene.reports.traffic import TrafficProgress, print_result
 from kubescene.traffic import Phase, TrafficResult, TrafficRun, load_run, parse_run, run
-from kubescene.traffic.arrivals.sources import embedded
 from kubescene.traffic.results import REQUESTS_FILE, RUN_FILE, STORY_FILE, SUMMARY_FILE
+from kubescene.traffic.spec.files import embedded
 from kubescene.traffic.spec.loading import MAX_FILE_BYTES, place_of
 from kubescene.traffic.store import RunStore, StoredRun
 from kubescene.version import __version__

@@ -10,7 +10,7 @@ order of the second of its creation; and where an answer carries no object (to a
 eviction that left none), the record is the last state that the client has seen.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
@@ -133,8 +133,11 @@ class HttpClient:
         )
         return [listed.record.decode() for listed in page.items]
 
-    def follow_row(self, ref: ObjectRef) -> Iterator[TableRow | None]:
-        """What ``kubectl get -w`` shows of one object, without end; None when nothing came."""
+    def follow_row(self, ref: ObjectRef) -> Generator[TableRow | None, None, None]:
+        """What ``kubectl get -w`` shows of one object, without end.
+
+        None comes first, once the watch is open, and when nothing did for a while.
+        """
         api = self._discovery.find(ref.gvk)
         return RowWatch(self._requests, api, ref.name, self._patience_s).follow()
 

@@ -4,7 +4,7 @@ A table holds a few words of each change, however large the object is. Where a w
 opened anew and begins with the present state: steps in between may be missed, the last never is.
 """
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import replace
 from selectors import EVENT_READ, DefaultSelector
 from typing import NamedTuple
@@ -44,8 +44,11 @@ class RowWatch:
         self._patience_s = patience_s
         self._columns: list[str] = []
 
-    def follow(self) -> Iterator[TableRow | None]:
-        """Without end. None comes when nothing did for a while, so that others get a turn."""
+    def follow(self) -> Generator[TableRow | None, None, None]:
+        """Without end. None comes first, once the watch is open: nothing is missed from then on.
+
+        It also comes when nothing did for a while, so that others get a turn.
+        """
         deadline = RequestDeadline(self._requests.clock, self._patience_s)
         while True:
             try:
@@ -62,14 +65,16 @@ class RowWatch:
         connection = WatchConnection(self._requests, self._request)
         selector = DefaultSelector()
         selector.register(connection, EVENT_READ)
+        is_open = False
         try:
             while not connection.has_ended:
                 selector.select(0 if connection.has_more else TURN_S)
-                lines = connection.receive()
+                lines, was_open = connection.receive(), is_open
+                is_open = connection.is_granted
+                if is_open and not (was_open and lines):
+                    yield None
                 for line in lines:
                     yield from self._rows(orjson.loads(line))
-                if not lines:
-                    yield None
             if connection.error is not None:
                 raise connection.error
         finally:

@@ -81,19 +81,20 @@ class WatchConnection:
     def _take(self, body: bytes, lines: Lines) -> None:
         first, *others = body.split(b"\n")
         self._rest += first
-        if others and self._is_granted:
+        if others and self.is_granted:
             lines.append(bytes(self._rest))
             lines += others[:-1]
             self._rest = bytearray(others[-1])
-        limit = MAX_LINE if self._is_granted else MAX_REFUSAL
+        limit = MAX_LINE if self.is_granted else MAX_REFUSAL
         if len(self._rest) > limit:
             raise MalformedResponseError(f"a line of the watch is longer than {limit} bytes")
 
     @property
-    def _is_granted(self) -> bool:
+    def is_granted(self) -> bool:
+        """Whether the server has said that it watches."""
         return self._parser.status == 200
 
     def _finish(self) -> None:
         self.has_ended = True
-        if not self._is_granted:
+        if not self.is_granted:
             self.error = error_of_reply(self._parser.status, bytes(self._rest))

@@ -12,7 +12,7 @@ from kubescene.controllers.builtin.autoscaling.horizontal import horizontal_auto
 from kubescene.controllers.builtin.autoscaling.metric_series import MetricSeriesReconciler
 from kubescene.controllers.builtin.deletion.event_expiry import event_expiry
 from kubescene.controllers.builtin.deletion.garbage_collector import garbage_collector
-from kubescene.controllers.builtin.deletion.namespace import namespace
+from kubescene.controllers.builtin.namespaces.namespace import namespace
 from kubescene.controllers.builtin.namespaces.resource_quota import resource_quota
 from kubescene.controllers.builtin.nodes.node_groups import DEFINITIONS as NODE_GROUPS
 from kubescene.controllers.builtin.nodes.node_lifecycle import node_lifecycle
@@ -29,14 +29,16 @@ from kubescene.controllers.builtin.storage.ephemeral_volume import ephemeral_vol
 from kubescene.controllers.builtin.storage.persistent_volume_binder import persistent_volume_binder
 from kubescene.controllers.builtin.storage.resource_claim import resource_claim
 from kubescene.controllers.builtin.storage.storage_protection import storage_protection
-from kubescene.controllers.builtin.workloads.daemonset import daemonset
+from kubescene.controllers.builtin.traffic.definition import DEFINITION as TRAFFICS
+from kubescene.controllers.builtin.traffic.reconciler import traffic
+from kubescene.controllers.builtin.workloads.daemon_sets.daemonset import daemonset
 from kubescene.controllers.builtin.workloads.deployment import deployment
 from kubescene.controllers.builtin.workloads.disruption import disruption
 from kubescene.controllers.builtin.workloads.jobs.cronjob import cronjob
 from kubescene.controllers.builtin.workloads.jobs.job import job
 from kubescene.controllers.builtin.workloads.jobs.ttl_after_finished import ttl_after_finished
 from kubescene.controllers.builtin.workloads.replicaset import replicaset, replicationcontroller
-from kubescene.controllers.builtin.workloads.statefulset import statefulset
+from kubescene.controllers.builtin.workloads.stateful_sets.statefulset import statefulset
 from kubescene.controllers.kubelet import KUBELET, NO_DELAYS, KubeletDelays, kubelet
 from kubescene.controllers.kubelet.behaviour import WorkloadBehaviour
 from kubescene.controllers.kubelet.leases import node_heartbeats
@@ -72,6 +74,7 @@ def table(
         Registration("cronjob", cronjob),
         Registration("ttl-after-finished", ttl_after_finished),
         Registration("disruption", disruption),
+        Registration("traffic", traffic, (TRAFFICS,)),
         controller_from(MetricSeriesReconciler),
         Registration("horizontalpodautoscaler", horizontal_autoscaler),
         Registration("endpoints", endpoints),

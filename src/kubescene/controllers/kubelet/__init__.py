@@ -5,12 +5,8 @@ what becomes of containers then: ends, restarts, back-offs. `container_statuses`
 written down. `heartbeats` is about kubelets that fall silent, and what is made of that.
 """
 
+from kubescene.controllers.kubelet.lives import NO_DELAYS, KubeletDelays
 from kubescene.controllers.kubelet.notices import KUBELET
-from kubescene.controllers.kubelet.reconciler import (
-    NO_DELAYS,
-    KubeletDelays,
-    KubeletReconciler,
-    kubelet,
-)
+from kubescene.controllers.kubelet.reconciler import KubeletReconciler, kubelet
 
 __all__ = ["KUBELET", "NO_DELAYS", "KubeletDelays", "KubeletReconciler", "kubelet"]

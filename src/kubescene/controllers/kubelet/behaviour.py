@@ -1,46 +1,97 @@
-"""What people want of the pods of a workload: how long containers run, and how they end.
+"""What people want of the pods of a workload: how their containers start, run, fail and end.
 
 ``spec.simulation.workloads`` is a list; the first entry whose selector and namespace fit a pod is
-the pod's. Annotations of a pod (``kubescene.dev/run-time``, ``kubescene.dev/exit-code``) win over
-it. Pods without either run until they are deleted.
+the pod's. Annotations of a pod (``kubescene.dev/run-time`` for ``runTime``, and so on) win over it.
+A pod of which nothing is said runs until it is deleted. What is said of a pod is said of all of its
+containers; how they run and end, and their probes, only of those that are no init containers: these
+end well at once, or, as sidecars, run on, unless they are named (``containers``).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any
 
 import yaml
 from msgspec import Struct
+from msgspec.structs import replace
 
 from kubescene.api.selectors import EVERYTHING, LabelSelector, SelectorError, from_label_selector
 from kubescene.clock import parse_duration
-from kubescene.clock.distributions import Distribution, read_distribution
+from kubescene.clock.distributions import Distribution, ReadSamples, constant, read_distribution
+from kubescene.controllers.kubelet.probes import PROBES
 from kubescene.types import JsonObject
+from kubescene.usage.courses import UsageCourses, parse_amount, read_courses
 
 PREFIX = "kubescene.dev/"
 ANNOTATED = b'"kubescene.dev/'
 """How a pod that may have such annotations is told from others without reading it."""
-RUN_TIME = "runTime"
-EXIT_CODE = "exitCode"
-ANNOTATIONS = {f"{PREFIX}run-time": RUN_TIME, f"{PREFIX}exit-code": EXIT_CODE}
-CONTAINER_FIELDS = (RUN_TIME, EXIT_CODE)
-WORKLOAD_FIELDS = ("selector", "namespace", *CONTAINER_FIELDS, "containers")
 MOST_EXIT_CODE = 255
+MOST_FAILURES = 1000
+PARTS = 1_000_000
+"""Shares are counted in millionths."""
+
+
+class ProbeBehaviour(Struct, frozen=True):
+    """How containers answer a probe; times count from the start of a run (see `probes.Answers`)."""
+
+    pass_after: Distribution | None = None
+    fail_after: Distribution | None = None
+    fail_for: Distribution | None = None
+    share: int = PARTS
+    """Of how many runs, in millionths, all of this is true; the others pass at once and always."""
+    message: str | None = None
 
 
 class ContainerBehaviour(Struct, frozen=True):
-    """How a container behaves. Without a run time it runs until somebody stops it."""
+    """How a container behaves; times are nanoseconds. Without a run time it runs on."""
 
     run_time: Distribution | None = None
-    """Nanoseconds."""
     exit_code: Distribution | None = None
+    ready_time: Distribution | None = None
+    pre_stop_time: Distribution | None = None
+    termination_time: Distribution | None = None
+    oom_after: Distribution | None = None
+    startup_probe: ProbeBehaviour | None = None
+    readiness_probe: ProbeBehaviour | None = None
+    liveness_probe: ProbeBehaviour | None = None
+    pull_time: Distribution | None = None
+    pull_error: str | None = None
+    pull_failures: Distribution | None = None
+    image_size: Distribution | None = None
+    """Bytes."""
+    usage: UsageCourses | None = None
 
     def over(self, base: "ContainerBehaviour") -> "ContainerBehaviour":
         """This, and what it does not say from ``base``."""
-        return ContainerBehaviour(self.run_time or base.run_time, self.exit_code or base.exit_code)
+        given = {name: getattr(self, name) for name in self.__struct_fields__}
+        return replace(base, **{name: part for name, part in given.items() if part is not None})
+
+    @property
+    def of_init(self) -> "ContainerBehaviour":
+        """What of it is true for an init container that is not named."""
+        return replace(self, **dict.fromkeys(OF_MAIN))
+
+    @property
+    def ends(self) -> bool:
+        return self.run_time is not None or self.oom_after is not None
+
+    @property
+    def ending_at_once(self) -> "ContainerBehaviour":
+        """The same for an init container: it is there to end."""
+        return replace(self, run_time=constant(0))
 
 
+OF_MAIN = (
+    "run_time",
+    "exit_code",
+    "ready_time",
+    "oom_after",
+    "startup_probe",
+    "readiness_probe",
+    "liveness_probe",
+    "usage",
+)
 UNSAID = ContainerBehaviour()
 
 
@@ -49,15 +100,34 @@ class PodBehaviour(Struct, frozen=True):
 
     every: ContainerBehaviour = UNSAID
     named: Mapping[str, ContainerBehaviour] = {}
+    start_time: Distribution | None = None
+    """From its binding until the first container may be started."""
 
-    def of(self, container: str) -> ContainerBehaviour:
+    def of(self, container: str, *, init: bool = False) -> ContainerBehaviour:
+        every = self.every.of_init if init else self.every
         named = self.named.get(container)
-        return self.every if named is None else named.over(self.every)
+        return every if named is None else named.over(every)
+
+    def over(self, base: "PodBehaviour") -> "PodBehaviour":
+        """This, and what it does not say from ``base``; what it says of all, it says of each."""
+        named = {name: self.every.over(each) for name, each in base.named.items()}
+        for name, each in self.named.items():
+            named[name] = each.over(named.get(name, UNSAID))
+        start = self.start_time or base.start_time
+        return PodBehaviour(self.every.over(base.every), named, start)
+
+    @property
+    def pulls(self) -> bool:
+        """Whether it says of any container what becomes of its image."""
+        return any(
+            each.pull_time is not None or each.pull_error is not None
+            for each in (self.every, *self.named.values())
+        )
 
     @property
     def ends(self) -> bool:
         """Whether it says of any container that it ends by itself."""
-        return any(each.run_time is not None for each in (self.every, *self.named.values()))
+        return any(each.ends for each in (self.every, *self.named.values()))
 
 
 class WorkloadBehaviour(Struct, frozen=True):
@@ -82,43 +152,53 @@ def behaviour_of(
     found = next((each for each in workloads if each.is_of(namespace, labels)), None)
     listed = None if found is None else found.behaviour
     own = annotated(metadata.get("annotations") or {})
-    if own is None:
-        return listed
-    if listed is None:
-        return PodBehaviour(own)
-    # What is said of a single pod is said of all its containers.
-    named = {name: own.over(each) for name, each in listed.named.items()}
-    return PodBehaviour(own.over(listed.every), named)
+    if own is None or listed is None:
+        return own or listed
+    return own.over(listed)
 
 
-def annotated(annotations: Mapping[str, str]) -> ContainerBehaviour | None:
+def annotated(annotations: Mapping[str, str]) -> PodBehaviour | None:
     """What the annotations of a pod say; ValueError names the one that cannot be read."""
-    given: dict[str, Any] = {}
-    for annotation, field in ANNOTATIONS.items():
-        if annotation in annotations:
-            try:
-                given[field] = _read_annotation(field, annotations[annotation])
-            except (ValueError, yaml.YAMLError) as error:
-                told = " ".join(str(error).split())
-                raise ValueError(f"annotation {annotation}: {told}") from error
-    return ContainerBehaviour(given.get(RUN_TIME), given.get(EXIT_CODE)) if given else None
+    given = tuple(
+        [(each, annotations[each]) for each in sorted(ANNOTATIONS) if each in annotations]
+    )
+    return _read_annotations(given) if given else None
 
 
 @lru_cache(maxsize=1024)
-def _read_annotation(field: str, text: str) -> Distribution:
+def _read_annotations(given: tuple[tuple[str, str], ...]) -> PodBehaviour:
     """Pods of one template say the same, and are asked whenever something is due."""
-    return READERS[field](yaml.safe_load(text))
+    read: dict[str, Any] = {}
+    for annotation, text in given:
+        field = ANNOTATIONS[annotation]
+        try:
+            read[field] = read_behaviour({field: yaml.safe_load(text)})
+        except (ValueError, yaml.YAMLError) as error:
+            told = " ".join(str(error).split()).removeprefix(f"{field}: ")
+            raise ValueError(f"annotation {annotation}: {told}") from error
+    whole = PodBehaviour()
+    for each in read.values():
+        whole = each.over(whole)
+    return whole
 
 
-def read_workload(value: Any) -> WorkloadBehaviour:
+def read_workload(value: Any, samples: ReadSamples | None = None) -> WorkloadBehaviour:
     """An entry of ``spec.simulation.workloads``; ValueError begins with the field at fault."""
     given = _members(value, WORKLOAD_FIELDS)
-    namespace = given.get("namespace", "")
+    namespace = given.pop("namespace", "")
     if not isinstance(namespace, str):
         raise ValueError(f"namespace: must be text, not {namespace!r}")
-    named = _named(given.get("containers"))
-    behaviour = PodBehaviour(_container(given), named)
-    return WorkloadBehaviour(_selector(given.get("selector")), behaviour, namespace)
+    selector = _selector(given.pop("selector", None))
+    return WorkloadBehaviour(selector, read_behaviour(given, samples), namespace)
+
+
+def read_behaviour(given: Mapping[str, Any], samples: ReadSamples | None = None) -> PodBehaviour:
+    """What is said of a pod, by the names of fields; ValueError begins with the one at fault."""
+    named = _named(given.get(CONTAINERS), samples)
+    start = None
+    if given.get(START_TIME) is not None:
+        start = _read(START_TIME, given[START_TIME], samples, "")
+    return PodBehaviour(_container(given, samples), named, start)
 
 
 def _selector(value: Any) -> LabelSelector:
@@ -133,7 +213,7 @@ def _selector(value: Any) -> LabelSelector:
         raise ValueError(f"selector: {error}") from error
 
 
-def _named(value: Any) -> dict[str, ContainerBehaviour]:
+def _named(value: Any, samples: ReadSamples | None) -> dict[str, ContainerBehaviour]:
     if value is None:
         return {}
     if not isinstance(value, list | tuple):
@@ -145,19 +225,29 @@ def _named(value: Any) -> dict[str, ContainerBehaviour]:
         name = given.get("name")
         if not isinstance(name, str) or name in found:
             raise ValueError(f"{where}.name: must be the name of a container that no other has")
-        found[name] = _container(given, f"{where}.")
+        found[name] = _container(given, samples, f"{where}.")
     return found
 
 
-def _container(given: Mapping[str, Any], where: str = "") -> ContainerBehaviour:
-    read: dict[str, Distribution] = {}
-    for field in CONTAINER_FIELDS:
-        if field in given:
-            try:
-                read[field] = READERS[field](given[field])
-            except ValueError as error:
-                raise ValueError(f"{where}{field}: {error}") from error
-    return ContainerBehaviour(read.get(RUN_TIME), read.get(EXIT_CODE))
+def _container(
+    given: Mapping[str, Any], samples: ReadSamples | None, where: str = ""
+) -> ContainerBehaviour:
+    fields = [field for field in CONTAINER_FIELDS if given.get(field) is not None]
+    read = {snake_case(field): _read(field, given[field], samples, where) for field in fields}
+    made = ContainerBehaviour(**read)
+    if made.pull_failures is not None and made.pull_error is None:
+        return replace(made, pull_error=PULL_ERROR)
+    return made
+
+
+def _read(field: str, value: Any, samples: ReadSamples | None, where: str) -> Any:
+    try:
+        return READERS[field](value, samples)
+    except ValueError as error:
+        told = str(error)
+        # What is wrong with a member of it begins with that member.
+        inside = "." if told.startswith(tuple(f"{name}: " for name in MEMBERS)) else ": "
+        raise ValueError(f"{where}{field}{inside}{told}") from error
 
 
 def _members(value: Any, known: Sequence[str], where: str = "") -> dict[str, Any]:
@@ -176,17 +266,85 @@ def _duration(value: Any) -> int:
 
 
 def _exit_code(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MOST_EXIT_CODE:
-        raise ValueError(f"must be a whole number from 0 to {MOST_EXIT_CODE}, not {value!r}")
+    return _whole(value, MOST_EXIT_CODE)
+
+
+def _failures(value: Any) -> int:
+    return _whole(value, MOST_FAILURES)
+
+
+def _whole(value: Any, most: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
+        raise ValueError(f"must be a whole number from 0 to {most}, not {value!r}")
     return value
 
 
-def _read_run_time(value: Any) -> Distribution:
-    return read_distribution(value, _duration)
+def _bytes(value: Any) -> int:
+    return parse_amount(value) // 1000
 
 
-def _read_exit_code(value: Any) -> Distribution:
-    return read_distribution(value, _exit_code)
+def _share(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        raise ValueError(f"share: must be a number from 0 to 1, not {value!r}")
+    return round(value * PARTS)
 
 
-READERS = {RUN_TIME: _read_run_time, EXIT_CODE: _read_exit_code}
+def _text(value: Any, _: ReadSamples | None = None) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError(f"must be text, not {value!r}")
+    return value
+
+
+def _probe(value: Any, samples: ReadSamples | None) -> ProbeBehaviour:
+    given = _members(value, PROBE_FIELDS)
+    read: dict[str, Any] = {}
+    for field in PROBE_TIMES:
+        if field in given:
+            try:
+                read[snake_case(field)] = read_distribution(given[field], _duration, samples)
+            except ValueError as error:
+                raise ValueError(f"{field}: {error}") from error
+    if "failFor" in given and "failAfter" not in given:
+        raise ValueError("failFor: says how long it fails; failAfter has to say from when")
+    if "message" in given:
+        read["message"] = _text(given["message"])
+    return ProbeBehaviour(**read, share=_share(given.get("share", 1)))
+
+
+def _usage(value: Any, samples: ReadSamples | None) -> UsageCourses:
+    return read_courses(value, samples)
+
+
+def _amounts_of(read: Callable[[Any], int]) -> Callable[[Any, ReadSamples | None], Distribution]:
+    return lambda value, samples: read_distribution(value, read, samples)
+
+
+def snake_case(field: str) -> str:
+    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in field)
+
+
+CONTAINERS, START_TIME = "containers", "startTime"
+PULL_ERROR = "failed to pull and unpack image"
+"""What is said of pulls that fail, if nothing else is."""
+PROBE_TIMES = ("passAfter", "failAfter", "failFor")
+PROBE_FIELDS = (*PROBE_TIMES, "share", "message")
+MEMBERS = (*PROBE_FIELDS, "cpu", "memory")
+READERS: Mapping[str, Callable[[Any, ReadSamples | None], Any]] = {
+    "runTime": _amounts_of(_duration),
+    "exitCode": _amounts_of(_exit_code),
+    "readyTime": _amounts_of(_duration),
+    "preStopTime": _amounts_of(_duration),
+    "terminationTime": _amounts_of(_duration),
+    "oomAfter": _amounts_of(_duration),
+    **dict.fromkeys(PROBES, _probe),
+    "pullTime": _amounts_of(_duration),
+    "pullError": _text,
+    "pullFailures": _amounts_of(_failures),
+    "imageSize": _amounts_of(_bytes),
+    "usage": _usage,
+    START_TIME: _amounts_of(_duration),
+}
+CONTAINER_FIELDS = tuple(name for name in READERS if name != START_TIME)
+POD_FIELDS = (START_TIME, *CONTAINER_FIELDS, CONTAINERS)
+WORKLOAD_FIELDS = ("selector", "namespace", *POD_FIELDS)
+ANNOTATIONS = {f"{PREFIX}{snake_case(field).replace('_', '-')}": field for field in POD_FIELDS}

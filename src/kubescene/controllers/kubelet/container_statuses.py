@@ -69,13 +69,44 @@ def generation_of(pod: JsonObject) -> int:
     return int(pod["metadata"].get("generation", 0))
 
 
-def exited(status: JsonObject, code: int, now: str) -> JsonObject:
-    """A container's status after it has ended with an exit code."""
+def exited(status: JsonObject, code: int, now: str, reason: str = "Error") -> JsonObject:
+    """A container's status after it has ended with an exit code, and why, if that is not zero."""
     ended = terminated(status, now)
     state = ended["state"]["terminated"]
     if code:
-        state = {**state, "exitCode": code, "reason": "Error"}
+        state = {**state, "exitCode": code, "reason": reason}
     return {**ended, "state": {"terminated": state}}
+
+
+def waiting(container: JsonObject, reason: str) -> JsonObject:
+    """A container's status before it has been started for the first time."""
+    status = container_status(container, "", ready=False)
+    return {**status, "started": False, "state": {"waiting": {"reason": reason}}}
+
+
+def waits_for(status: JsonObject, reason: str, message: str = "") -> JsonObject:
+    """A container's status while something keeps it from being started."""
+    state = status.get("state") or {}
+    last = {"terminated": state["terminated"]} if "terminated" in state else status["lastState"]
+    told = {"reason": reason, "message": message} if message else {"reason": reason}
+    changed = {"ready": False, "started": False, "state": {"waiting": told}, "lastState": last}
+    return {**status, **changed}
+
+
+def first_started(status: JsonObject, now: str) -> JsonObject:
+    """A container's status when it runs for the first time."""
+    state = {"running": {"startedAt": now}}
+    return {**status, "ready": False, "started": True, "state": state}
+
+
+def not_located(status: JsonObject) -> JsonObject:
+    """A container's status if its pod has ended before it was started."""
+    state = {
+        "exitCode": 137,
+        "reason": "ContainerStatusUnknown",
+        "message": "The container could not be located when the pod was terminated",
+    }
+    return {**status, "ready": False, "started": False, "state": {"terminated": state}}
 
 
 def restarted(status: JsonObject, now: str, *, ready: bool) -> JsonObject:

@@ -1,35 +1,84 @@
-"""What becomes of containers that end by themselves: exit codes, restarts, back-offs, deadlines.
+"""What becomes of the containers of a pod: starts, probes, ends, restarts, back-offs, deadlines.
 
-`Lives.next_status` is asked about a pod that runs, whenever it is due, and says what its status is
-now and when to ask again. Restarts wait as a kubelet lets them: the first begins at once, the next
-10 s after the end before it, then twice as long each time up to 5 minutes, and from the beginning
-after a container has run for 10 minutes.
+`Lives.next_status` is asked about a pod on its node, whenever something is due, and says what its
+status is now, what a kubelet tells of it, and when to ask again. It is a function of the pod's
+status, of its behaviour and of the instant; what is remembered beside the status is what a kubelet
+remembers: back-offs, pulls that are under way, and how far it has told of probes that failed.
+
+Restarts wait as a kubelet lets them: the first begins at once, the next 10 s after the end before
+it, then twice as long each time up to 5 minutes, and from the beginning after a container has run
+for 10 minutes. Pulls that fail wait likewise, from the first one on.
 """
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple, TypeAlias
 
 from msgspec import Struct
 
 from kubescene.clock import MINUTE, SECOND, Streams, format_time, parse_time
-from kubescene.clock.distributions import Distribution
-from kubescene.controllers.kubelet.behaviour import PodBehaviour
-from kubescene.controllers.kubelet.container_statuses import exited, restarted, waits
+from kubescene.controllers.kubelet import notices as say
+from kubescene.controllers.kubelet.behaviour import ContainerBehaviour, PodBehaviour
+from kubescene.controllers.kubelet.container_statuses import (
+    exited,
+    first_started,
+    not_located,
+    restarted,
+    waiting,
+    waits,
+    waits_for,
+    with_resources,
+)
+from kubescene.controllers.kubelet.images import IF_NOT_PRESENT, NEVER, Images, Pull
+from kubescene.controllers.kubelet.phases import (
+    FAILED,
+    RESTARTING_ALL,
+    SUCCEEDED,
+    Told,
+    conditions_told,
+    ended,
+    has_started,
+    is_restarted,
+    is_sidecar,
+    matching_rule,
+    phase_of,
+    with_conditions,
+)
+from kubescene.controllers.kubelet.probes import STARTUP
+from kubescene.controllers.kubelet.runs import (
+    KILLED,
+    Draws,
+    End,
+    Run,
+    Stopping,
+    grace_of,
+    run_of,
+)
+from kubescene.recording import WARNING, Notice
 from kubescene.types import JsonObject
 
 FIRST_BACK_OFF = 10 * SECOND
 LONGEST_BACK_OFF = 5 * MINUTE
 FORGOTTEN_AFTER = 2 * LONGEST_BACK_OFF
-KILLED = 137
-"""The exit code of a container that is not asked."""
-READY_CONDITIONS = ("Ready", "ContainersReady")
+NOTICED_AFTER = SECOND
+"""When a kubelet looks at a pod again whose pull has failed, or whose containers all restart."""
+CREATING, INITIALIZING = "ContainerCreating", "PodInitializing"
+DEADLINE = "Pod was active on the node longer than the specified deadline"
+RESTARTED_ALL = "The container is removed because RestartAllContainers in place"
+Statuses: TypeAlias = list[JsonObject]
 
 
 class Course(NamedTuple):
-    """What a pod's status becomes now (None: it stays), and when that is to be asked again."""
+    """What a pod's status becomes now (None: it stays), and when that is to be asked again.
+
+    ``said`` is what a kubelet tells of it, ``images`` are those that the node has now, too.
+    ``over``: none of its containers runs any more, and none will.
+    """
 
     status: JsonObject | None
     due: int | None
+    said: Sequence[Notice] = ()
+    images: Sequence[JsonObject] = ()
+    over: bool = False
 
 
 class BackOff(Struct, frozen=True):
@@ -39,171 +88,590 @@ class BackOff(Struct, frozen=True):
     since: int
 
 
-class Lives:
-    """The containers of all pods that have a behaviour, or a deadline."""
+class Memory:
+    """What a kubelet remembers of a pod beside its status, by container."""
 
-    def __init__(self, streams: Streams, ready_delay: int = 0) -> None:
+    def __init__(self) -> None:
+        self.back_offs: dict[str, BackOff] = {}
+        self.pulls: dict[str, Pull] = {}
+        self.told: int | None = None
+        """Until when it has told of probes that failed."""
+
+
+class KubeletDelays(Struct, frozen=True):
+    """Nanoseconds from assignment to running, from running to ready, from deletion to gone.
+
+    They are those of pods of which no others are said.
+    """
+
+    start: int = 0
+    ready: int = 0
+    terminate: int = 0
+
+
+NO_DELAYS = KubeletDelays()
+
+
+class Lives:
+    """The pods of all nodes of which more is to be told than that they run."""
+
+    def __init__(
+        self, streams: Streams, delays: KubeletDelays = NO_DELAYS, *, talks: bool = False
+    ) -> None:
         self._streams = streams
-        self._ready_delay = ready_delay
-        self._back_offs: dict[str, dict[str, BackOff]] = {}
-        """By uid of the pod, then by container."""
+        self._delays = delays
+        self._talks = talks
+        self._memories: dict[str, Memory] = {}
+        """By uid of the pod."""
 
     def forget(self, uid: str) -> None:
-        self._back_offs.pop(uid, None)
+        self._memories.pop(uid, None)
 
-    def next_status(self, pod: JsonObject, behaviour: PodBehaviour, now: int) -> Course:
-        """What has become of a running pod until now."""
-        deadline = deadline_of(pod)
-        if deadline is not None and deadline <= now:
-            return Course(deadline_exceeded(pod, now), None)
-        before = pod["status"].get("containerStatuses") or []
-        after, dues = [], [] if deadline is None else [deadline]
-        for each in before:
-            status, due = self._container(pod, behaviour, each, now)
-            after.append(status)
-            if due is not None:
-                dues.append(due)
-        phase = phase_of(pod, after)
-        due = min(dues, default=None) if phase == "Running" else None
-        return Course(told(pod, after, phase, now) if after != before else None, due)
+    def next_status(
+        self, pod: JsonObject, behaviour: PodBehaviour, node: JsonObject | None, now: int
+    ) -> Course:
+        """What has become until now of a pod on a node."""
+        course = self._life(pod, behaviour, node, now).course()
+        if course.over:
+            self.forget(pod["metadata"]["uid"])
+        return course
 
-    def _container(
-        self, pod: JsonObject, behaviour: PodBehaviour, status: JsonObject, now: int
-    ) -> tuple[JsonObject, int | None]:
-        """What a container's status is by now, and when it changes next."""
-        name, state = status["name"], status.get("state") or {}
-        if (running := state.get("running")) is not None:
-            begun = parse_time(running.get("startedAt") or format_time(now))
-            ends = self._end(pod, behaviour, status, begun)
-            if ends is None or ends > now:
-                return self._readied(status, begun, ends, now)
-            code = self._draw(pod, status, "exit-code", behaviour.of(name).exit_code) or 0
-            status = exited(status, code, format_time(now))
-            if not is_restarted(pod, code):
-                return status, None
-        elif "waiting" not in state or "terminated" not in (status.get("lastState") or {}):
-            return status, None
-        return self._restart(pod, behaviour, status, now)
+    def last_status(
+        self, pod: JsonObject, behaviour: PodBehaviour, now: int, drained: int = 0
+    ) -> Course:
+        """The same of a pod that is to go, and is done with what it does at an instant."""
+        return self._life(pod, behaviour, None, now).last_course(drained)
 
-    def _restart(
-        self, pod: JsonObject, behaviour: PodBehaviour, status: JsonObject, now: int
-    ) -> tuple[JsonObject, int | None]:
-        """Let a container that has ended begin again, or wait for that."""
-        state = status["state"].get("terminated") or status["lastState"]["terminated"]
-        ended = parse_time(state["finishedAt"])
-        back_offs = self._back_offs.setdefault(pod["metadata"]["uid"], {})
-        known = back_offs.get(status["name"])
-        if known is not None and ended - known.since > FORGOTTEN_AFTER:
+    def _life(
+        self, pod: JsonObject, behaviour: PodBehaviour, node: JsonObject | None, now: int
+    ) -> "Life":
+        memory = self._memories.setdefault(pod["metadata"]["uid"], Memory())
+        images = Images(node, pod)
+        return Life(
+            pod, behaviour, images, now, memory, self._streams, self._delays, talks=self._talks
+        )
+
+
+class Life:
+    """A pod at an instant."""
+
+    def __init__(
+        self,
+        pod: JsonObject,
+        behaviour: PodBehaviour,
+        images: Images,
+        now: int,
+        memory: Memory,
+        streams: Streams,
+        delays: KubeletDelays,
+        *,
+        talks: bool,
+    ) -> None:
+        self._pod = pod
+        self._behaviour = behaviour
+        self._images = images
+        self._now = now
+        self._time = format_time(now)
+        self._memory = memory
+        self._streams = streams
+        self._delays = delays
+        self._talks = talks
+        self._dues: list[int] = []
+        self._said: list[Notice] = []
+        self._new_images: list[JsonObject] = []
+        self._restarts_all = False
+        spec = pod["spec"]
+        self._init_specs: list[JsonObject] = list(spec.get("initContainers") or ())
+        self._main_specs: list[JsonObject] = list(spec["containers"])
+        self._init_names = {each["name"] for each in self._init_specs}
+
+    # -- the pod ---------------------------------------------------------------------------
+
+    def course(self) -> Course:
+        deadline = deadline_of(self._pod, self._time)
+        if deadline is not None and deadline <= self._now:
+            self._say(lambda: say.of_pod(self._pod, "DeadlineExceeded", DEADLINE))
+            return Course(self._deadline_exceeded(), None, self._said, over=True)
+        if deadline is not None:
+            self._dues.append(deadline)
+        init, mains = self._known("initContainerStatuses"), self._known("containerStatuses")
+        start = self._start()
+        if start <= self._now:
+            init, mains = self._moved_on(init, mains)
+        else:
+            self._dues.append(start)
+        self._memory.told = self._now
+        return self._told(init, mains, begins=start <= self._now)
+
+    def _moved_on(self, init: Statuses, mains: Statuses) -> tuple[Statuses, Statuses]:
+        """The containers by now, in the order in which they depend on each other."""
+        was_done = self._is_done(init, mains)
+        init, is_initialized = self._initialized(init, mains)
+        if is_initialized:
+            pairs = zip(self._main_specs, mains, strict=True)
+            mains = [self._moved(spec, status) for spec, status in pairs]
+        if self._restarts_all:
+            return self._all_restarted(init), self._all_restarted(mains)
+        if self._is_done(init, mains):
+            init = self._sidecars_ended(init, mains, tells=not was_done)
+        return init, mains
+
+    def _start(self) -> int:
+        """When the first container may start."""
+        amount, delay = self._behaviour.start_time, self._delays.start
+        if amount is not None:
+            delay = self._draws("pod", 0).draw(amount, "start-time")
+        return scheduled_at(self._pod) + delay if delay else 0
+
+    def _known(self, field: str) -> Statuses:
+        """The statuses of containers, in the order of the spec; of new ones, that they wait."""
+        is_init = field == "initContainerStatuses"
+        specs = self._init_specs if is_init else self._main_specs
+        known = {each["name"]: each for each in self._pod["status"].get(field) or ()}
+        reason = INITIALIZING if self._init_specs else CREATING
+        return [known.get(each["name"]) or waiting(each, reason) for each in specs]
+
+    def _told(self, init: Statuses, mains: Statuses, *, begins: bool) -> Course:
+        """The status of the pod, if it is not what it was."""
+        before = self._pod["status"]
+        is_initialized = any("running" in each["state"] for each in mains)
+        phase = phase_of(self._pod, [*init, *mains], is_initialized=is_initialized)
+        status = self._status(phase, init, mains, begins=begins)
+        is_over = phase in (SUCCEEDED, FAILED)
+        due = None if is_over else min(self._dues, default=None)
+        is_same = all(before.get(name) == part for name, part in status.items())
+        return Course(None if is_same else status, due, self._said, self._new_images, is_over)
+
+    def _status(
+        self, phase: str, init: Statuses, mains: Statuses, *, begins: bool = True
+    ) -> JsonObject:
+        before = self._pod["status"]
+        told = [
+            Told("PodReadyToStartContainers", begins),
+            *conditions_told(self._pod, phase, init, mains),
+        ]
+        conditions = with_conditions(before.get("conditions") or (), told, self._time)
+        status = {
+            "phase": phase,
+            "startTime": before.get("startTime") or self._time,
+            "conditions": conditions,
+            "containerStatuses": with_resources(mains, self._pod),
+        }
+        return {**status, "initContainerStatuses": init} if init else status
+
+    def _deadline_exceeded(self) -> JsonObject:
+        """The status of a pod that is ended since its time is over."""
+        init, mains = self._known("initContainerStatuses"), self._known("containerStatuses")
+        status = self._status(FAILED, self._cut_off(init), self._cut_off(mains))
+        return {**status, "reason": "DeadlineExceeded", "message": DEADLINE}
+
+    def _cut_off(self, statuses: Statuses) -> Statuses:
+        return [
+            exited(each, KILLED, self._time)
+            if "running" in each["state"]
+            else each
+            if "terminated" in each["state"]
+            else not_located(each)
+            for each in statuses
+        ]
+
+    # -- init containers -------------------------------------------------------------------
+
+    def _initialized(self, init: Statuses, mains: Statuses) -> tuple[Statuses, bool]:
+        """Init containers by now, and whether the others may run."""
+        was = any(has_begun(each) for each in mains)
+        if self._is_done(init, mains):
+            return init, was
+        after = list(init)
+        for place, spec in enumerate(self._init_specs):
+            if was and not is_sidecar(spec):
+                continue
+            after[place] = self._moved(spec, init[place])
+            if not was and not self._is_passed(spec, after[place]):
+                return after, False
+        return after, True
+
+    def _is_passed(self, spec: JsonObject, status: JsonObject) -> bool:
+        """Whether the next container may be started after an init container."""
+        if is_sidecar(spec):
+            return "running" in status["state"] and bool(status.get("started"))
+        how = status["state"].get("terminated")
+        return how is not None and how["exitCode"] == 0
+
+    def _is_done(self, init: Statuses, mains: Statuses) -> bool:
+        """Whether no container will run again but sidecars, which have no reason to."""
+        failed = any(
+            not is_sidecar(spec) and self._is_at_end(spec, status) and self._code(status)
+            for spec, status in zip(self._init_specs, init, strict=True)
+        )
+        pairs = zip(self._main_specs, mains, strict=True)
+        return failed or all(self._is_at_end(spec, status) for spec, status in pairs)
+
+    def _is_at_end(self, spec: JsonObject, status: JsonObject) -> bool:
+        """Whether a container has ended for good."""
+        how = status["state"].get("terminated")
+        return how is not None and not self._begins_again(spec, how)
+
+    def _code(self, status: JsonObject) -> int:
+        return int(status["state"]["terminated"]["exitCode"])
+
+    def _begins_again(self, spec: JsonObject, how: JsonObject) -> bool:
+        code = int(how["exitCode"])
+        if self._is_plain_init(spec) and code == 0:
+            return False
+        return how.get("reason") == RESTARTING_ALL or is_restarted(self._pod, spec, code)
+
+    def _sidecars_ended(self, init: Statuses, mains: Statuses, *, tells: bool) -> Statuses:
+        """Sidecars are stopped when the others are done, the last one first."""
+        finished = [each["state"].get("terminated") for each in (*mains, *init)]
+        times = [each["finishedAt"] for each in finished if each and "finishedAt" in each]
+        asked = max((parse_time(each) for each in times), default=self._now)
+        running = [each for each in init if "running" in each["state"]]
+        if tells:
+            for each in running:
+                self._said += [say.killing(self._pod, each["name"])] if self._talks else []
+        ends = self._stops(init, mains, asked, grace_of(self._pod))
+        return [self._stopped(each, ends) for each in init]
+
+    # -- going -----------------------------------------------------------------------------
+
+    def last_course(self, drained: int) -> Course:
+        """A pod that is to go: its containers are stopped, and sidecars after the others."""
+        metadata = self._pod["metadata"]
+        grace = int(metadata.get("deletionGracePeriodSeconds") or 0) * SECOND
+        asked = parse_time(metadata["deletionTimestamp"]) - grace
+        init, mains = self._known("initContainerStatuses"), self._known("containerStatuses")
+        ends = self._stops(init, mains, asked, grace, drained)
+        init = [self._stopped(each, ends) for each in init]
+        mains = [self._stopped(each, ends) for each in mains]
+        if any("running" in each["state"] for each in (*init, *mains)):
+            return self._told(init, mains, begins=True)
+        init, mains = self._cut_off(init), self._cut_off(mains)
+        phase = phase_of(self._pod, [*init, *mains], is_terminal=True)
+        return Course(self._status(phase, init, mains), None, self._said, over=True)
+
+    def _stops(
+        self, init: Statuses, mains: Statuses, asked: int, grace: int, drained: int = 0
+    ) -> dict[str, End]:
+        """How containers that run end, if they are asked to at an instant."""
+        ends: dict[str, End] = {}
+        for spec, status in zip(self._main_specs, mains, strict=True):
+            self._stop(spec, status, asked, grace, drained, ends)
+        turn = max((_gone_at(each, ends) for each in mains), default=0)
+        for spec, status in reversed(list(zip(self._init_specs, init, strict=True))):
+            self._stop(spec, status, asked, grace, turn if is_sidecar(spec) else 0, ends)
+            if is_sidecar(spec):
+                turn = max(turn, _gone_at(status, ends))
+        return ends
+
+    def _stop(
+        self,
+        spec: JsonObject,
+        status: JsonObject,
+        asked: int,
+        grace: int,
+        turn: int,
+        ends: dict[str, End],
+    ) -> None:
+        if "running" not in status["state"]:
+            return
+        name, run = spec["name"], self._run(spec, status)
+        draws = self._draws(name, int(status.get("restartCount", 0)))
+        default = self._delays.terminate
+        end = Stopping.of(self._of(name), draws, default).end(asked, grace, 0, turn)
+        ends[name] = end if run.end is None or run.kill is not None else min(end, run.end)
+
+    def _stopped(self, status: JsonObject, ends: dict[str, End]) -> JsonObject:
+        end = ends.get(status["name"])
+        if end is None:
+            return status
+        if end.at > self._now:
+            self._dues.append(end.at)
+            return status
+        return exited(status, end.code, format_time(end.at), end.reason)
+
+    # -- all at once -----------------------------------------------------------------------
+
+    def _all_restarted(self, statuses: Statuses) -> Statuses:
+        """A restart rule wants all containers of the pod to begin anew."""
+        self._dues.append(self._now + NOTICED_AFTER)
+        self._memory.back_offs.clear()
+        return [self._reset(each) if has_started(each) else each for each in statuses]
+
+    def _reset(self, status: JsonObject) -> JsonObject:
+        if "running" in status["state"]:
+            self._say(lambda: say.killing(self._pod, status["name"], "killing"))
+        told = {"reason": RESTARTING_ALL, "message": RESTARTED_ALL}
+        return {
+            **status,
+            "ready": False,
+            "started": False,
+            "restartCount": int(status.get("restartCount", 0)) + 1,
+            "state": {"waiting": told},
+            "lastState": {"terminated": {"exitCode": KILLED, **told, "finishedAt": self._time}},
+        }
+
+    # -- a container -----------------------------------------------------------------------
+
+    def _moved(self, spec: JsonObject, status: JsonObject) -> JsonObject:
+        """A container by now: it may have ended, and begun again."""
+        while True:
+            if "running" in status["state"]:
+                run = self._run(spec, status)
+                self._tell(spec, run)
+                if run.end is None or run.end.at > self._now:
+                    return self._goes_on(spec, status, run)
+                status = self._ended(spec, status, run.end)
+            how = status["state"].get("terminated")
+            if how and (self._restarts_all or not self._begins_again(spec, how)):
+                return status
+            after = self._begun(spec, status)
+            if "running" not in after["state"]:
+                return after
+            status = after
+
+    def _ended(self, spec: JsonObject, status: JsonObject, end: End) -> JsonObject:
+        rule = matching_rule(spec, end.code)
+        if rule is not None and rule.get("action") == "RestartAllContainers":
+            self._restarts_all = True
+        after = exited(status, end.code, format_time(end.at), end.reason)
+        is_complete = self._is_plain_init(spec) and end.code == 0
+        return {**after, "ready": True} if is_complete else after
+
+    def _is_plain_init(self, spec: JsonObject) -> bool:
+        return spec["name"] in self._init_names and not is_sidecar(spec)
+
+    def _goes_on(self, spec: JsonObject, status: JsonObject, run: Run) -> JsonObject:
+        """A container that runs on: started and ready or not, as its probes say."""
+        self._dues += [each for each in run.instants() if each > self._now]
+        if self._talks and (complaint := run.next_complaint(self._now)) is not None:
+            self._dues.append(complaint)
+        ready = run.is_ready(self._now) and not self._is_plain_init(spec)
+        return {**status, "started": run.is_started(self._now), "ready": ready}
+
+    def _tell(self, spec: JsonObject, run: Run) -> None:
+        """Say what its probes have said since it was told last, and what comes of that."""
+        if not self._talks:
+            return
+        told = self._now - 1 if self._memory.told is None else self._memory.told
+        after = max(told, run.begun - 1)
+        until = self._now if run.end is None else min(self._now, run.end.at)
+        for _, message in run.complaints(after, until):
+            self._said.append(say.notice(self._pod, spec["name"], "Unhealthy", message, WARNING))
+        if run.kill is not None and after < run.kill.at <= until:
+            words = "startup" if run.kill.probe == STARTUP else "liveness"
+            message = self._kill_message(spec, words)
+            self._said.append(say.killing(self._pod, spec["name"], message))
+
+    def _kill_message(self, spec: JsonObject, probe: str) -> str:
+        if spec["name"] in self._init_names:
+            return f"Init container {spec['name']} failed {probe} probe"
+        message = f"Container {spec['name']} failed {probe} probe"
+        policy = spec.get("restartPolicy") or self._pod["spec"].get("restartPolicy")
+        return message if policy == "Never" else f"{message}, will be restarted"
+
+    def _begun(self, spec: JsonObject, status: JsonObject) -> JsonObject:
+        """A container that does not run: it begins, or waits for that."""
+        name = spec["name"]
+        how = ended(status)
+        if how is not None and name not in self._memory.pulls:
+            held = self._held_back(status, how)
+            if held is not None:
+                return held
+        pulled = self._pulled(spec, status)
+        if pulled is not None:
+            return pulled
+        self._say_all(lambda: say.begun(self._pod, spec))
+        was_reset = how is not None and how.get("reason") == RESTARTING_ALL
+        if how is None or was_reset:
+            begun = first_started(status, self._time)
+        else:
+            begun = restarted(status, self._time, ready=False)
+        return begun
+
+    def _held_back(self, status: JsonObject, how: JsonObject) -> JsonObject | None:
+        """A container whose restart is put off; None: it may begin now."""
+        name, finished = status["name"], parse_time(how["finishedAt"])
+        if how.get("reason") == RESTARTING_ALL:
+            if finished + NOTICED_AFTER <= self._now:
+                return None
+            self._dues.append(finished + NOTICED_AFTER)
+            return status
+        known = self._memory.back_offs.get(name)
+        if known is not None and finished - known.since > FORGOTTEN_AFTER:
             known = None
-        if known is not None and ended + known.wait > now:
-            return waits(status, pod, known.wait), ended + known.wait
+        if known is not None and finished + known.wait > self._now:
+            self._dues.append(finished + known.wait)
+            after = waits(status, self._pod, known.wait)
+            if after is not status:
+                self._say(lambda: say.backs_off(self._pod, name))
+            return after
         wait = FIRST_BACK_OFF if known is None else min(2 * known.wait, LONGEST_BACK_OFF)
-        back_offs[status["name"]] = BackOff(wait, now)
-        begun = restarted(status, format_time(now), ready=self._ready_delay == 0)
-        return self._container(pod, behaviour, begun, now)
-
-    def _readied(
-        self, status: JsonObject, begun: int, ends: int | None, now: int
-    ) -> tuple[JsonObject, int | None]:
-        """A container that goes on running: it becomes ready in time."""
-        if status.get("ready"):
-            return status, ends
-        ready = begun + self._ready_delay
-        if ready <= now:
-            return {**status, "ready": True}, ends
-        return status, ready if ends is None else min(ready, ends)
-
-    def _end(
-        self, pod: JsonObject, behaviour: PodBehaviour, status: JsonObject, begun: int
-    ) -> int | None:
-        run_time = behaviour.of(status["name"]).run_time
-        if run_time is None:
-            return None
-        drawn = self._draw(pod, status, "run-time", run_time)
-        assert drawn is not None
-        return begun + drawn
-
-    def _draw(
-        self, pod: JsonObject, status: JsonObject, what: str, amount: Distribution | None
-    ) -> int | None:
-        """An amount of one run of a container: the same, however often and by whom it is asked."""
-        if amount is None:
-            return None
-        metadata = pod["metadata"]
-        name = f"{metadata['namespace']}/{metadata['name']}@{metadata['creationTimestamp']}"
-        run = f"{status['name']}/{status.get('restartCount', 0)}"
-        return amount.draw(self._streams.single(f"pods/{name}/{run}/{what}"))
-
-
-def is_restarted(pod: JsonObject, exit_code: int) -> bool:
-    """Whether the pod's policy wants a container that ended so to begin again."""
-    policy = pod["spec"].get("restartPolicy") or "Always"
-    return policy == "Always" or (policy == "OnFailure" and exit_code != 0)
-
-
-def deadline_of(pod: JsonObject) -> int | None:
-    """When a pod has been active for too long."""
-    seconds, start = pod["spec"].get("activeDeadlineSeconds"), pod["status"].get("startTime")
-    if seconds is None or start is None:
+        self._memory.back_offs[name] = BackOff(wait, self._now)
         return None
-    return parse_time(start) + int(seconds) * SECOND
+
+    # -- its image -------------------------------------------------------------------------
+
+    def _pulled(self, spec: JsonObject, status: JsonObject) -> JsonObject | None:
+        """A container whose image is not there yet; None: it is."""
+        name, behaviour = spec["name"], self._of(spec["name"])
+        pull = self._memory.pulls.get(name)
+        draws = self._draws(name, int(status.get("restartCount", 0)))
+        if pull is None:
+            policy = spec.get("imagePullPolicy") or IF_NOT_PRESENT
+            is_there = self._is_there(spec, status, behaviour)
+            if is_there and (policy in (IF_NOT_PRESENT, NEVER) or not self._asks(behaviour)):
+                self._say(lambda: say.present(self._pod, spec))
+                return None
+            if policy == NEVER:
+                return self._never_pulled(spec, status)
+            pull = self._attempt(spec, behaviour, draws, 1, is_there=is_there)
+        while (after := self._gone_on(spec, status, pull, draws)) is None:
+            is_there = self._is_there(spec, status, behaviour)
+            pull = self._attempt(spec, behaviour, draws, pull.attempt + 1, is_there=is_there)
+        if after is status:
+            del self._memory.pulls[name]
+            return None
+        return after
+
+    def _asks(self, behaviour: ContainerBehaviour) -> bool:
+        return self._images.are_asked(behaviour)
+
+    def _is_there(
+        self, spec: JsonObject, status: JsonObject, behaviour: ContainerBehaviour
+    ) -> bool:
+        """Whether the node has the image of a container: of old, or since it ran before."""
+        if not self._asks(behaviour) or ended(status) is not None:
+            return True
+        return self._images.has(spec.get("image", ""))
+
+    def _never_pulled(self, spec: JsonObject, status: JsonObject) -> JsonObject:
+        image = spec.get("image", "")
+        message = f'Container image "{image}" is not present with pull policy of Never'
+        after = waits_for(status, "ErrImageNeverPull", message)
+        if after != status:
+            self._say_all(lambda: say.never_pulled(self._pod, spec, message))
+        return after
+
+    def _attempt(
+        self,
+        spec: JsonObject,
+        behaviour: ContainerBehaviour,
+        draws: Draws,
+        attempt: int,
+        *,
+        is_there: bool,
+    ) -> Pull:
+        """A pull begins; what is there already takes no time to be looked at."""
+        time = 0 if is_there else self._images.time(behaviour, draws, attempt)
+        pull = Pull(attempt, self._now, self._now + time)
+        self._memory.pulls[spec["name"]] = pull
+        self._say(lambda: say.pulling(self._pod, spec))
+        return pull
+
+    def _gone_on(
+        self, spec: JsonObject, status: JsonObject, pull: Pull, draws: Draws
+    ) -> JsonObject | None:
+        """How a container waits for a pull; itself if that is over, None if it is to be tried."""
+        if pull.ends > self._now:
+            self._dues.append(pull.ends)
+            default = INITIALIZING if self._init_specs else CREATING
+            return waits_for(status, default)
+        if pull.error is None:
+            behaviour = self._of(spec["name"])
+            error = self._images.error(behaviour, draws, pull.attempt)
+            if error is None:
+                self._finish(spec, pull, behaviour, draws)
+                return status
+            pull = self._failed(spec, pull, error)
+        if pull.ends + pull.wait <= self._now:
+            return None
+        return self._backs_off(spec, status, pull)
+
+    def _finish(
+        self, spec: JsonObject, pull: Pull, behaviour: ContainerBehaviour, draws: Draws
+    ) -> None:
+        size, image = draws.of(behaviour.image_size, "image-size"), spec.get("image", "")
+        if not self._images.has(image):
+            self._new_images.append({"names": [image], "sizeBytes": size})
+        self._say(lambda: say.pulled(self._pod, spec, pull.ends - pull.begun, size))
+
+    def _failed(self, spec: JsonObject, pull: Pull, error: str) -> Pull:
+        wait = min(FIRST_BACK_OFF << min(pull.attempt - 1, 10), LONGEST_BACK_OFF)
+        pull = Pull(pull.attempt, pull.begun, pull.ends, error, wait)
+        self._memory.pulls[spec["name"]] = pull
+        self._say_all(lambda: say.pull_failed(self._pod, spec, error))
+        return pull
+
+    def _backs_off(self, spec: JsonObject, status: JsonObject, pull: Pull) -> JsonObject:
+        """A container whose pull has failed: a kubelet tells the error, then that it waits."""
+        assert pull.error is not None
+        noticed = pull.ends + NOTICED_AFTER
+        if self._now < noticed:
+            self._dues.append(noticed)
+            return waits_for(status, "ErrImagePull", pull.error)
+        self._dues.append(pull.ends + pull.wait)
+        image = spec.get("image", "")
+        message = f'Back-off pulling image "{image}": ErrImagePull: {pull.error}'
+        after = waits_for(status, "ImagePullBackOff", message)
+        if after != status:
+            self._say_all(lambda: say.pull_backs_off(self._pod, spec))
+        return after
+
+    # -- what is said of it ----------------------------------------------------------------
+
+    def _of(self, name: str) -> ContainerBehaviour:
+        is_init = name in self._init_names
+        behaviour = self._behaviour.of(name, init=is_init)
+        spec = next((each for each in self._init_specs if each["name"] == name), None)
+        if spec is not None and not is_sidecar(spec) and not behaviour.ends:
+            return behaviour.ending_at_once
+        return behaviour
+
+    def _draws(self, name: str, run: int) -> Draws:
+        return Draws(self._streams, self._pod, name, run)
+
+    def _run(self, spec: JsonObject, status: JsonObject) -> Run:
+        name = spec["name"]
+        begun = parse_time(status["state"]["running"].get("startedAt") or self._time)
+        draws = self._draws(name, int(status.get("restartCount", 0)))
+        return run_of(self._pod, spec, self._of(name), draws, begun, self._delays.ready)
+
+    def _say(self, told: Callable[[], Notice]) -> None:
+        if self._talks:
+            self._said.append(told())
+
+    def _say_all(self, told: Callable[[], Iterator[Notice]]) -> None:
+        if self._talks:
+            self._said += told()
 
 
-def deadline_exceeded(pod: JsonObject, now: int) -> JsonObject:
-    """The status of a pod that is ended since its time is over."""
-    time = format_time(now)
-    statuses = pod["status"].get("containerStatuses") or []
-    ended = [
-        each if "terminated" in (each.get("state") or {}) else exited(each, KILLED, time)
-        for each in statuses
-    ]
-    return {
-        **told(pod, ended, "Failed", now),
-        "reason": "DeadlineExceeded",
-        "message": "Pod was active on the node longer than the specified deadline",
-    }
+def _gone_at(status: JsonObject, ends: dict[str, End]) -> int:
+    """When a container ends, or has ended."""
+    if status["name"] in ends:
+        return ends[status["name"]].at
+    finished = (status["state"].get("terminated") or {}).get("finishedAt")
+    return 0 if finished is None else parse_time(finished)
 
 
-def phase_of(pod: JsonObject, statuses: Sequence[JsonObject]) -> str:
-    """The phase of a pod whose containers have all been started once."""
-    codes = [terminated_code(each) for each in statuses]
-    if not statuses or None in codes:
-        return "Running"
-    if any(code is not None and is_restarted(pod, code) for code in codes):
-        return "Running"
-    return "Succeeded" if not any(codes) else "Failed"
+def has_begun(status: JsonObject) -> bool:
+    """Whether a container has started since the containers of its pod were all restarted."""
+    if "running" in status["state"]:
+        return True
+    how = ended(status)
+    return how is not None and how.get("reason") != RESTARTING_ALL
 
 
-def terminated_code(status: JsonObject) -> int | None:
-    """The exit code of a container that has ended and does not wait to begin again."""
-    ended = (status.get("state") or {}).get("terminated")
-    return None if ended is None else int(ended.get("exitCode", 0))
+def deadline_of(pod: JsonObject, now: str) -> int | None:
+    """When a pod has been active for too long; one that is new has been so since now."""
+    seconds, start = pod["spec"].get("activeDeadlineSeconds"), pod["status"].get("startTime")
+    return None if seconds is None else parse_time(start or now) + int(seconds) * SECOND
 
 
-def told(pod: JsonObject, statuses: list[JsonObject], phase: str, now: int) -> JsonObject:
-    """What a kubelet writes of a pod whose containers are in these states."""
-    unready = [each["name"] for each in statuses if not each.get("ready")]
-    if phase == "Succeeded":
-        reason = {"reason": "PodCompleted"}
-    elif phase == "Failed":
-        reason = {"reason": "PodFailed"}
-    else:
-        listed = " ".join(unready)
-        message = f"containers with unready status: [{listed}]"
-        reason = {"reason": "ContainersNotReady", "message": message}
-    is_ready = phase == "Running" and not unready
-    conditions = [
-        condition(each, is_ready=is_ready, reason=reason, now=format_time(now))
-        if each.get("type") in READY_CONDITIONS
-        else each
-        for each in pod["status"].get("conditions") or ()
-    ]
-    return {"phase": phase, "conditions": conditions, "containerStatuses": statuses}
-
-
-def condition(before: JsonObject, *, is_ready: bool, reason: JsonObject, now: str) -> JsonObject:
-    """A condition about readiness as it is now; its time changes with its status only."""
-    status = str(is_ready)
-    since = before.get("lastTransitionTime") if before.get("status") == status else now
-    changed = {"type": before["type"], "status": status, "lastTransitionTime": since or now}
-    return changed if is_ready else {**changed, **reason}
+def scheduled_at(pod: JsonObject) -> int:
+    """When the pod was assigned, to the second."""
+    for condition in pod["status"].get("conditions", ()):
+        if condition.get("type") == "PodScheduled" and condition.get("status") == "True":
+            since = condition.get("lastTransitionTime")
+            return parse_time(since or pod["metadata"]["creationTimestamp"])
+    return parse_time(pod["metadata"]["creationTimestamp"])

@@ -11,7 +11,6 @@ ready there. One that is ``False`` is heard: it says so itself.
 
 from collections.abc import Iterable, Sequence
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from kubescene.api.kinds import NODE, POD
@@ -32,7 +31,14 @@ from kubescene.controllers.kubelet.behaviour import (
 )
 from kubescene.controllers.kubelet.container_statuses import adjusted_status, generation_of
 from kubescene.controllers.kubelet.heartbeats import has_stopped, healthy_conditions
-from kubescene.controllers.kubelet.lives import Lives
+from kubescene.controllers.kubelet.images import PULLS_MENTION
+from kubescene.controllers.kubelet.lives import (
+    NO_DELAYS,
+    Course,
+    KubeletDelays,
+    Lives,
+    scheduled_at,
+)
 from kubescene.controllers.kubelet.notices import KUBELET, started, stopping
 from kubescene.controllers.kubelet.reports import (
     READY,
@@ -49,24 +55,16 @@ from kubescene.controllers.runtime import ReconcilerController
 from kubescene.errors import ApiError, NotFoundError
 from kubescene.recording import WARNING, Notice, regarding
 from kubescene.types import JsonObject
+from kubescene.usage.registry import UsageRegistry
 
 PENDING = "Pending"
 TERMINAL = ("Succeeded", "Failed")
 UNHEARD = "Unknown"
 MENTION = b'"Unknown"'
-DEADLINE = b'"activeDeadlineSeconds"'
+SPECIAL = (b'"activeDeadlineSeconds"', b'"readinessGates"')
+"""Of what a pod's spec may ask more than that its containers run."""
+GATED = b'"readinessGates"'
 NO_BEHAVIOUR = PodBehaviour()
-
-
-class KubeletDelays(Struct, frozen=True):
-    """Nanoseconds from assignment to running, from running to ready, from deletion to gone."""
-
-    start: int = 0
-    ready: int = 0
-    terminate: int = 0
-
-
-NO_DELAYS = KubeletDelays()
 
 
 class KubeletReconciler:
@@ -84,15 +82,17 @@ class KubeletReconciler:
         streams: Streams | None = None,
         talks: bool = False,
         keeps: bool = True,
+        usage: UsageRegistry | None = None,
     ) -> None:
         """``workloads`` say how pods behave, ``streams`` are what is drawn for them.
 
         ``talks``: whether somebody wants to hear what it does with containers. What it ``keeps``
-        are reports, for those that are alike.
+        are reports, for those that are alike. ``usage`` knows when those that are stopped are done.
         """
         self._delays = delays
+        self._usage = UsageRegistry() if usage is None else usage
         self._workloads = workloads
-        self._lives = Lives(streams or Streams(), delays.ready)
+        self._lives = Lives(streams or Streams(), delays, talks=talks)
         self._talks = talks
         self._statuses = RunningStatuses(keeps=keeps)
         self._ended = EndedStatuses(keeps=keeps)
@@ -103,6 +103,8 @@ class KubeletReconciler:
         """Pods that have come to their node, and nothing has happened to them since."""
         self._nodes: set[str] = set()
         self._silent: set[str] = set()
+        self._pulling: set[str] = set()
+        """Nodes of whose pulls their annotations say something."""
         self._stopped: dict[str, bool] = {}
         """Nodes whose kubelet was stopped; False: it is back, and has not said so yet."""
 
@@ -127,7 +129,7 @@ class KubeletReconciler:
             if not record.deleting:
                 self._to_start[key] = record
             return (key,)
-        if record.deleting or is_respecified(change):
+        if record.deleting or is_respecified(change) or is_gated_anew(change):
             return (key_of(record),)
         begins = change.type is ADDED and record.phase == RUNNING and self.may_behave(record)
         return (key_of(record),) if begins else ()
@@ -137,8 +139,13 @@ class KubeletReconciler:
         if change.type is DELETED:
             self._nodes.discard(name)
             self._silent.discard(name)
+            self._pulling.discard(name)
             self._stopped.pop(name, None)
             return ()
+        if change.record.metadata_mentions(PULLS_MENTION):
+            self._pulling.add(name)
+        else:
+            self._pulling.discard(name)
         was_silent = name in self._silent
         if has_stopped(change.record):
             self._stopped[name] = True
@@ -172,11 +179,12 @@ class KubeletReconciler:
             self._waiting.setdefault(pod["spec"]["nodeName"], {}).setdefault(key)
             return NOTHING
         if pod["metadata"].get("deletionTimestamp"):
-            plan = self._stop(pod, now)
-            return replace(plan, notices=stopping(pod)) if self._is_to_stop(key) else plan
+            plan = self._end(pod, now)
+            said = stopping(pod) if self._is_to_stop(key) else ()
+            return replace(plan, notices=[*said, *plan.notices]) if said else plan
         if pod["status"].get("phase") == PENDING:
             return self._start(key, pod, reader, now, record)
-        return self._go_on(pod, now)
+        return self._go_on(pod, reader, now)
 
     def _is_to_stop(self, key: ObjectKey) -> bool:
         """Whether the pod was marked for deletion since this was asked last."""
@@ -213,6 +221,10 @@ class KubeletReconciler:
         """Whether a node is there, and its kubelet too."""
         return node in self._nodes and node not in self._silent
 
+    def starts_at_once(self, node: str) -> bool:
+        """Whether a pod of which nothing is said runs on a node as soon as it has come there."""
+        return self.hears(node) and node not in self._pulling
+
     def starts_with(self, parts: StatusParts, now: str) -> WriteOptions | None:
         """All that it does about a pod that comes to its node, if that is a report which is known.
 
@@ -224,7 +236,9 @@ class KubeletReconciler:
 
     def may_behave(self, record: Record) -> bool:
         """Whether more may happen to a pod than that it starts, is ready, and is stopped."""
-        if record.metadata_mentions(ANNOTATED) or record.members_mention(DEADLINE):
+        if record.metadata_mentions(ANNOTATED) or record.node in self._pulling:
+            return True
+        if any(map(record.members_mention, SPECIAL)):
             return True
         namespace, labels = record.namespace, record.labels
         return any(each.is_of(namespace, labels) for each in self._workloads)
@@ -247,17 +261,14 @@ class KubeletReconciler:
             # A pod may be assigned before its node exists: it starts when the node comes.
             self._waiting.setdefault(node, {}).setdefault(key)
             return NOTHING
+        behaviour, complaints = self._behaviour(pod)
+        if behaviour is not None:
+            return self._live(pod, behaviour, reader, now)
         delay = self._delays.start
         if delay and (wait := remaining(scheduled_at(pod), delay, now)):
             return Plan(requeue_after=wait)
         ready = self._delays.ready == 0
         options = self._statuses.of(pod, format_time(now), ready=ready)
-        behaviour, complaints = self._behaviour(pod)
-        if behaviour is not None:
-            plan = self._running(key, options, self._said_of_start(pod))
-            assert options.blueprint is not None
-            begun = {**pod, "status": {**pod["status"], **options.blueprint.body["status"]}}
-            return followed(plan, self._live(begun, behaviour, now))
         if record is not None and pod["metadata"]["resourceVersion"] == str(record.revision):
             self._statuses.keep(record, format_time(now), options)
         return self._running(key, options, [*complaints, *self._said_of_start(pod)])
@@ -274,18 +285,39 @@ class KubeletReconciler:
             host = pod["spec"]["nodeName"]
             told = Notice(about, WARNING, "InvalidBehaviour", str(error), KUBELET, host=host)
             return None, (told,)
-        if found is None and pod["spec"].get("activeDeadlineSeconds") is not None:
+        if found is None and self._is_special(pod):
             return NO_BEHAVIOUR, ()
         return found, ()
 
-    def _live(self, pod: JsonObject, behaviour: PodBehaviour, now: int) -> Plan:
-        """What the containers of a running pod have come to."""
-        course = self._lives.next_status(pod, behaviour, now)
+    def _is_special(self, pod: JsonObject) -> bool:
+        spec = pod["spec"]
+        if spec.get("activeDeadlineSeconds") is not None or spec.get("readinessGates"):
+            return True
+        return spec["nodeName"] in self._pulling
+
+    def _live(self, pod: JsonObject, behaviour: PodBehaviour, reader: Reader, now: int) -> Plan:
+        """What the containers of a pod have come to."""
+        node = self._host(pod, behaviour, reader)
+        return self._planned(pod, node, self._lives.next_status(pod, behaviour, node, now), now)
+
+    def _host(self, pod: JsonObject, behaviour: PodBehaviour, reader: Reader) -> JsonObject | None:
+        """The pod's node, if its images matter."""
+        name = pod["spec"]["nodeName"]
+        if not behaviour.pulls and name not in self._pulling:
+            return None
+        return reader.find(ObjectRef(NODE, name))
+
+    def _planned(self, pod: JsonObject, node: JsonObject | None, course: Course, now: int) -> Plan:
         wait = None if course.due is None else max(course.due - now, 1)
-        if course.status is None:
-            return Plan(requeue_after=wait)
-        patch = Patch(ObjectRef.to(pod), {"status": course.status}, subresource="status")
-        return Plan((patch,), wait)
+        writes: list[Write] = []
+        if course.status is not None:
+            status = {"status": course.status}
+            writes.append(Patch(ObjectRef.to(pod), status, subresource="status"))
+        if course.images and node is not None:
+            listed = (node.get("status") or {}).get("images") or ()
+            images = {"status": {"images": [*listed, *course.images]}}
+            writes.append(Patch(ObjectRef.to(node), images, subresource="status"))
+        return Plan(writes, wait, course.said)
 
     def _running(
         self, key: ObjectKey, options: WriteOptions, notices: Sequence[Notice] = ()
@@ -295,13 +327,13 @@ class KubeletReconciler:
         write = Patch(ref, patch, subresource="status", options=options)
         return Plan((write,), self._delays.ready or None, notices)
 
-    def _go_on(self, pod: JsonObject, now: int) -> Plan:
+    def _go_on(self, pod: JsonObject, reader: Reader, now: int) -> Plan:
         """A pod that runs: grant what it asks for now, and make it ready when it is time."""
         behaviour, _ = self._behaviour(pod)
         if behaviour is None:
             plan = self._become_ready(pod, now)
         elif pod["status"].get("phase") == RUNNING:
-            plan = self._live(pod, behaviour, now)
+            plan = self._live(pod, behaviour, reader, now)
         else:
             plan = NOTHING
         adjusted = adjusted_status(pod, format_time(now))
@@ -319,13 +351,23 @@ class KubeletReconciler:
         status = made_ready(pod, format_time(now))
         return Plan((Patch(ObjectRef.to(pod), {"status": status}, subresource="status"),))
 
+    def _end(self, pod: JsonObject, now: int) -> Plan:
+        """A pod that is marked for deletion."""
+        behaviour, _ = self._behaviour(pod)
+        is_alive = pod["status"].get("phase") in (PENDING, RUNNING)
+        if behaviour is None or not is_alive or not pod["status"].get("containerStatuses"):
+            return self._stop(pod, now)
+        course = self._lives.last_status(pod, behaviour, now, self._drained(pod["metadata"], now))
+        plan = self._planned(pod, None, course, now)
+        if not course.over:
+            return plan
+        at_once = DeleteOptions(uid=pod["metadata"]["uid"], grace_period_s=0)
+        return replace(plan, writes=(*plan.writes, Delete(ObjectRef.to(pod), at_once)))
+
     def _stop(self, pod: JsonObject, now: int) -> Plan:
         metadata = pod["metadata"]
-        if self._delays.terminate:
-            grace = go_seconds(int(metadata.get("deletionGracePeriodSeconds", 0)))
-            deleted_at = parse_time(metadata["deletionTimestamp"]) - grace
-            if wait := remaining(deleted_at, min(self._delays.terminate, grace), now):
-                return Plan(requeue_after=wait)
+        if wait := self._until_stopped(metadata, now):
+            return Plan(requeue_after=wait)
         ref, at_once = ObjectRef.to(pod), DeleteOptions(uid=metadata["uid"], grace_period_s=0)
         phase = pod["status"].get("phase")
         if phase == RUNNING or (metadata.get("finalizers") and phase not in TERMINAL):
@@ -338,10 +380,20 @@ class KubeletReconciler:
             return NOTHING
         return Plan((Delete(ref, at_once),))
 
+    def _until_stopped(self, metadata: JsonObject, now: int) -> int:
+        """How long the containers of a pod that was deleted still run."""
+        delay = self._delays.terminate
+        if not delay and not self._usage:
+            return 0
+        grace = go_seconds(int(metadata.get("deletionGracePeriodSeconds", 0)))
+        end = parse_time(metadata["deletionTimestamp"])
+        done = self._drained(metadata, now)
+        return max(min(max(end - grace, done) + delay, end) - now, 0)
 
-def followed(first: Plan, then: Plan) -> Plan:
-    """Two plans as one: the writes of both in order, and looked at again as the second says."""
-    return Plan((*first.writes, *then.writes), then.requeue_after, first.notices)
+    def _drained(self, metadata: JsonObject, now: int) -> int:
+        """When a pod that was deleted is done with what it does; the past if nobody knows."""
+        end = parse_time(metadata["deletionTimestamp"])
+        return self._usage.drained_at(metadata["uid"], now, end) if self._usage else 0
 
 
 def key_of(record: Record) -> ObjectKey:
@@ -365,18 +417,17 @@ def is_respecified(change: Change) -> bool:
     return before is not None and generation_of(change.object) != generation_of(before)
 
 
+def is_gated_anew(change: Change) -> bool:
+    """Whether something has changed of a running pod that waits for conditions of others."""
+    previous, record = change.previous, change.record
+    if previous is None or previous.phase != RUNNING or record.phase != RUNNING:
+        return False
+    return record.members_mention(GATED)
+
+
 def remaining(since: int, delay: int, now: int) -> int:
     """Nanoseconds until ``delay`` has passed since ``since``; zero if it has."""
     return max(since + delay - now, 0) if delay else 0
-
-
-def scheduled_at(pod: JsonObject) -> int:
-    """When the pod was assigned, to the second."""
-    for condition in pod["status"].get("conditions", ()):
-        if condition.get("type") == "PodScheduled" and condition.get("status") == "True":
-            since = condition.get("lastTransitionTime")
-            return parse_time(since or pod["metadata"]["creationTimestamp"])
-    return parse_time(pod["metadata"]["creationTimestamp"])
 
 
 def is_unheard(node: JsonObject) -> bool:
@@ -397,5 +448,6 @@ def kubelet(
         streams=context.streams,
         talks=context.recorder.on,
         keeps=context.shortcuts.kubelet_reports,
+        usage=context.usage,
     )
     return ReconcilerController(reconciler, context)

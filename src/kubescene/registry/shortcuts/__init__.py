@@ -71,7 +71,7 @@ class WriteShortcuts:
                 self._learning[key] = (*self._learning.get(key, ()), shortcut.learn)
 
     def template_of(self, request: WriteRequest) -> Template | None:
-        """The template of a create that is known (`kubescene.registry.shortcuts.bunches`)."""
+        """The template of a create that is known (`kubescene.registry.shortcuts.templates`)."""
         return self._templates.of(request)
 
     def find(self, request: WriteRequest, current: Record | None) -> Result | None:

@@ -98,7 +98,7 @@ class StatusPatches:
 
     def known(self, blueprint: Blueprint, spec: bytes, status: bytes) -> tuple[bytes, str] | None:
         """Status and phase that a merge gives to pods of these parts, without empty metadata."""
-        found = self._patched.get((blueprint, PatchType.MERGE, likeness(spec), id(status)))
+        found = self._patched.get((blueprint, PatchType.MERGE, spec_key(spec), id(status)))
         return None if found is None else (found.after[2], found.phase)
 
     def learn(self, request: WriteRequest, before: Record | None, after: Record) -> None:
@@ -123,7 +123,7 @@ class StatusPatches:
 def _key(request: WriteRequest, blueprint: Blueprint, payload: Sections) -> Key:
     members = payload.members
     if type(payload) is PodSections:
-        return blueprint, request.patch_type, likeness(members[0]), id(members[2])
+        return blueprint, request.patch_type, spec_key(members[0]), id(members[2])
     return blueprint, request.patch_type, *map(id, members)
 
 
@@ -161,7 +161,7 @@ def is_neat(metadata: bytes) -> bool:
     return b'"labels":{}' not in metadata and b'"annotations":{}' not in metadata
 
 
-def likeness(spec: bytes) -> int | bytes:
+def spec_key(spec: bytes) -> int | bytes:
     """The same for specs that are one, or differ in the names of claims or of a node alone."""
     claims, target = part_mentions(spec, _CLAIM), part_mentions(spec, _TARGET)
     if not claims and not target:

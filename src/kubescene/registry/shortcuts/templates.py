@@ -23,8 +23,9 @@ from msgspec import Struct
 from kubescene.api.kinds import EVENT, NODE, POD
 from kubescene.api.options import WriteOptions
 from kubescene.api.records import Record
+from kubescene.api.records.changes import ADDED, Change
 from kubescene.api.records.drafts import Parts
-from kubescene.api.records.parts import Sections, pod_members
+from kubescene.api.records.parts import PodSections, Sections, pod_members
 from kubescene.api.records.templates import (
     HOSTNAME,
     Blueprint,
@@ -316,3 +317,45 @@ def _blank(member: str, value: JsonValue) -> bytes:
     if member in _OWN:
         return b'"%b":"%%(%b)b"' % (member.encode(), member.encode())
     return b"%b:%b" % (orjson.dumps(member), orjson.dumps(value).replace(b"%", b"%%"))
+
+
+class Bunch:
+    """Creates pods like the one that a template was made of, at one instant.
+
+    A create of which only the name differs finds the same template, admission and gate: what is
+    left is a name that nobody has, a uid, a record. Those who follow pods are not told, since the
+    lane (`kubescene.lane`) tells them.
+    """
+
+    def __init__(self, template: Template, store: Store, identities: Identities, now: str) -> None:
+        assert template.encoded is not None
+        self._kind = template.request.resource_type
+        self._pods = template.encoded
+        self._store = store
+        self._identities = identities
+        self._now = now
+
+    def create(self, name: str) -> Change | None:
+        """Create one of this name; None if it takes a closer look, and nothing has happened."""
+        like, store = self._pods.record, self._store
+        place, payload = like.namespace, like.payload
+        assert isinstance(payload, PodSections)
+        if not is_good_name(name, self._kind) or store.get(like.resource, place, name) is not None:
+            return None
+        uid = self._identities.uid(self._kind.kind, place, name)
+        revision, metadata = store.revision + 1, self._pods.metadata(name, uid, self._now)
+        record = Record(
+            like.resource,
+            place,
+            name,
+            uid,
+            revision,
+            PodSections(payload.head, revision, metadata, payload.members),
+            like.labels,
+            like.node,
+            like.phase,
+            like.owner,
+        )
+        change = Change(ADDED, record, None, store)
+        store.commit_unheard(change)
+        return change

@@ -1,7 +1,7 @@
 """``report.html``: one page of a run, complete in itself.
 
 What it shows is collected first (`contents`, plain data), then put into words (`sections`) and
-written beside the style and the scripts of ``assets`` (`page`). Nothing is fetched when it is
+written beside the style and the modules of `kubescene.ui` (`page`). Nothing is fetched when it is
 opened.
 """
 

@@ -20,15 +20,13 @@ from kubescene.reports.comparison_words import (
     told_why,
 )
 from kubescene.reports.html import sections
-from kubescene.reports.html.shell import ASSETS, Shell, footer
+from kubescene.reports.html.shell import PAGES, STYLE, Shell, footer
 from kubescene.reports.words import counted
 from kubescene.results.comparison import Comparison, PlacedPod, Side
 from kubescene.results.comparison.values import ComparedNodeUse, MeasureComparison, NodeComparison
 from kubescene.version import __version__
 
-SHELL = Shell(
-    (ASSETS / "style.css", ASSETS / "comparison.css"), (ASSETS / "dom.js", ASSETS / "theme.js")
-)
+SHELL = Shell((STYLE, PAGES / "comparison.css"), PAGES / "comparison.js")
 FIRST, ROWS = 25, 500
 BAR = 100
 """Half the width of a bar that may go to either side."""

@@ -7,15 +7,9 @@ import msgspec
 from kubescene.markup import Markup, h
 from kubescene.reports.html import sections
 from kubescene.reports.html.contents import Contents
-from kubescene.reports.html.shell import ASSETS, Shell, embedded, footer
+from kubescene.reports.html.shell import PAGES, STYLE, Shell, embedded, footer
 
-SHELL = Shell(
-    (ASSETS / "style.css",),
-    tuple(
-        ASSETS / f"{name}.js"
-        for name in ("dom", "theme", "colours", "drawing", "heat", "decisions", "main")
-    ),
-)
+SHELL = Shell((STYLE,), PAGES / "main.js")
 
 
 def page(contents: Contents) -> str:

@@ -8,7 +8,6 @@ JSON that no HTML parser takes for anything else.
 import re
 from base64 import b64encode
 from collections.abc import Iterable
-from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
@@ -17,8 +16,10 @@ import msgspec
 
 from kubescene.errors import ConfigurationError
 from kubescene.markup import Markup, h
+from kubescene.ui.bundling import STATIC, one_script, style_sheet
 
-ASSETS = Path(__file__).parent / "assets"
+PAGES = STATIC / "report"
+STYLE = STATIC / "shared" / "style.css"
 ICON = (
     "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 8 8'%3E"
     "%3Cpath fill='%23009e73' d='M0 0h3v3H0z'/%3E%3Cpath fill='%2356b4e9' d='M4 0h4v3H4z'/%3E"
@@ -31,14 +32,14 @@ _DECEIVING = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u202a-\u202e\u2066-\u2069
 
 
 class Shell(NamedTuple):
-    """The style and the scripts of a kind of page."""
+    """The styles of a kind of page, and the module that it begins with; files of `PAGES`."""
 
     styles: tuple[Path, ...]
-    scripts: tuple[Path, ...]
+    script: Path
 
     def document(self, title: str, version: str, body: Iterable[Markup]) -> str:
         """The whole page, made by that version of Kubescene."""
-        style, script = style_sheet(self.styles), one_script(self.scripts)
+        style, script = style_sheet(self.styles), one_script(self.script)
         head = (
             h("meta", charset="utf-8"),
             h("meta", http_equiv="Content-Security-Policy", content=policy(style, script)),
@@ -76,18 +77,6 @@ def policy(style: str, script: str) -> str:
 def digest(text: str) -> str:
     """How a Content-Security-Policy names an inline script or style."""
     return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
-
-
-@cache
-def style_sheet(files: tuple[Path, ...]) -> str:
-    return "".join(file.read_text("utf-8") for file in files)
-
-
-@cache
-def one_script(files: tuple[Path, ...]) -> str:
-    """All scripts as one, each in order: none of them is a name outside."""
-    parts = [file.read_text("utf-8") for file in files]
-    return '(() => {\n"use strict";\n' + "\n".join(parts) + "})();\n"
 
 
 def embedded(value: object) -> Markup:

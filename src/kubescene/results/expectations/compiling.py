@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from kubescene.cel import BOOL, STRING, CompileError, Program, Type, compile_expression
 from kubescene.cel.problems import position, problems
 from kubescene.cel.programs import keys_of
+from kubescene.results.expectations.moments import MOMENTS
 from kubescene.results.expectations.variables import MEASURES, TYPES, types_with
 from kubescene.results.measures import is_of_a_resource
 from kubescene.results.measures.own import OwnFunction
@@ -29,8 +30,8 @@ def compiled(expectation: Expectation, names: Mapping[str, Type] = TYPES) -> Com
     told = expectation.message_expression
     return Compiled(
         expectation,
-        compile_expression(expectation.expression, names),
-        compile_expression(told, names) if told else None,
+        compile_expression(expectation.expression, names, library=MOMENTS),
+        compile_expression(told, names, library=MOMENTS) if told else None,
     )
 
 
@@ -58,14 +59,14 @@ def faults_of(
 def _problems(text: str, wanted: Type, names: Mapping[str, Type]) -> Iterator[tuple[int, str]]:
     """What the language says, and measures by key that no run can have."""
     try:
-        program = compile_expression(text, names)
+        program = compile_expression(text, names, library=MOMENTS)
     except CompileError as error:
         about_measures = error.known == _members(names[MEASURES])
-        for place, told in problems(text, wanted, names):
+        for place, told in problems(text, wanted, names, MOMENTS):
             hint = OWN_HINT if about_measures and "did you mean" not in told else ""
             yield place, f"{told}{hint}"
         return
-    yield from problems(text, wanted, names)
+    yield from problems(text, wanted, names, MOMENTS)
     for offset, key in keys_of(program, MEASURES):
         if key not in _members(names[MEASURES]) and not is_of_a_resource(key):
             yield offset, f"there is no measure '{key}' ({position(text, offset)}){OWN_HINT}"

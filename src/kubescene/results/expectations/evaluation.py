@@ -8,6 +8,7 @@ Of ``a && b`` that part which is false is told, of ``all`` the first element for
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any
 
 from kubescene.cel import DEFAULT_COST, EvaluationError, Program
@@ -21,7 +22,9 @@ from kubescene.cel.nodes import (
     Scope,
     SyntaxNode,
 )
-from kubescene.cel.values import Value
+from kubescene.cel.programs import keys_of
+from kubescene.cel.values import NANOS, Value
+from kubescene.durations import format_duration
 from kubescene.errors import ConfigurationError
 from kubescene.results.entries import Entries
 from kubescene.results.expectations.compiling import Compiled, compiled
@@ -46,6 +49,7 @@ PIECE = 500
 COMPARISONS = ("==", "!=", "<", "<=", ">", ">=", "in")
 LONGEST_VALUE = 80
 LONGEST_LIST = 8
+SERIES = "series"
 NAMED = ("name", "pod", "step")
 """Members by which a row of a table is told from others."""
 
@@ -85,9 +89,18 @@ class ResultEvaluation:
                 return Outcome(expected.name, expected.expression, True)
             found = seen(each.program, *self._given(each.program))
         except EvaluationError as problem:
-            error = f"{problem}{HINTS.get(str(problem), '')}"
+            error = f"{problem}{HINTS.get(str(problem), '')}{self._meant(each.program)}"
         message = self._message(each)
         return Outcome(expected.name, expected.expression, False, message, error, found)
+
+    def _meant(self, program: Program) -> str:
+        """What may have been meant by a key that is not there."""
+        for name, values in self._findings.made(program.names).items():
+            for _, key in keys_of(program, name) if isinstance(values, dict) else ():
+                near = get_close_matches(key, map(str, values), 1)
+                if key not in values and near:
+                    return f": did you mean {quoted(near[0])}?"
+        return ""
 
     def _message(self, each: Compiled) -> str:
         """What the author wants to be told; what Kubernetes says where they are silent."""
@@ -107,8 +120,16 @@ class ResultEvaluation:
     def _given(self, program: Program) -> tuple[dict[str, Any], int]:
         """The values that a program asks for, and how much it may do with them."""
         values = self._findings.values(program.names)
-        rows = sum(len(value) for value in values.values() if isinstance(value, list | dict))
+        rows = sum(map(rows_in, values.values()))
         return values, DEFAULT_COST + COST_PER_ROW * rows
+
+
+def rows_in(value: Value) -> int:
+    """Rows of a table, and those of series in it."""
+    if isinstance(value, dict):
+        series = (row[SERIES] for row in value.values() if isinstance(row, dict) and SERIES in row)
+        return len(value) + sum(map(len, series))
+    return len(value) if isinstance(value, list) else 0
 
 
 class EndingRun(LogSource):
@@ -182,6 +203,10 @@ class ResultVariables:
             raise EvaluationError(self._missing[name])
         return {name: self._made[name] for name in sorted(names)}
 
+    def made(self, names: Iterable[str]) -> dict[str, Any]:
+        """Of these variables, those that were made."""
+        return {name: self._made[name] for name in sorted(names) if name in self._made}
+
     def _make(self, name: str) -> None:
         try:
             if name == MEASURES:
@@ -231,8 +256,11 @@ def _first_other(macro: Macro, predicate: SyntaxNode, scope: Scope) -> Iterator[
 
 
 def _name_of(element: Value) -> str:
-    """A row by its name; other values as they are."""
+    """A row by its name, or by when it was; other values as they are."""
     if isinstance(element, dict):
+        if "until_s" in element:
+            since = format_duration(round(element["time_s"] * NANOS))
+            return f"(step {element['step']}, +{since})"
         return next((_told(element[key]) for key in NAMED if key in element), "{...}")
     return _told(element)
 

@@ -49,6 +49,41 @@ which it is.
 `run.expectations` in Python. `kubescene run` exits with 3 if the run itself was fine and an
 expectation does not hold.
 
+## Over virtual time
+
+`series`, and the `series` of each workload, are lists of what was: a row counts from its `time_s`
+until its `until_s`, where the next one begins, and there is one wherever something changed or a
+step began. So nothing is between two rows, and the macros of the language say what must hold when:
+
+| | expression |
+|---|---|
+| always | `series.all(s, s.pods_pending < 5)` |
+| eventually | `workloads["default/web"].series.exists(s, s.available == 3)` |
+| at a time | `series.at(duration("10m")).nodes == 3` |
+| at the end of a step | `series.at(2).pods_pending == 0` |
+| from then on | `series.since(duration("1m")).all(s, s.pods_pending == 0)` |
+| between | `series.since(2).until(duration("10m")).all(s, s.nodes_ready == 3)` |
+
+A moment is a duration since the run began, the same in seconds (columns `..._s`), or the number of
+a major step. `since` begins with what counted at that moment; a step begins with the first of its
+operations and ends when its time has passed. `until` a duration leaves that instant out, `until` a
+step has its end. The series of the cluster begins with the run, when nothing is there yet; that of
+a workload with its creation, when none of its pods is ready. `full_s` is when it had all its pods
+for the first time, which is where most promises begin:
+
+```yaml
+- name: the shop stays up
+  expression: >-
+    workloads["default/shop"].series.since(workloads["default/shop"].full_s)
+    .all(s, s.available >= 3)
+```
+
+What does not hold is told with the instant of the first row for which it is false:
+`s = (step 2, +2m5s): 2 >= 3`. A moment after the end of the run is an error, and so is `full_s` of
+a workload that never had all its pods: the expectation does not hold. Values are those that count
+until the next row; `pods_pending_peak`, `least_available` and the like are of any moment of it,
+also of those that took no time.
+
 **Work is limited**: a million units for each expression (the limit of Kubernetes for device
 selectors) and 100 for each row of the tables that it asks for. Looking at every pod is fine however
 many there are; looking at every pair of pods is not where there are thousands.

@@ -4,6 +4,7 @@ Types come from the rows, so a misspelled column is found before anything is pla
 are left out: that an expectation was looked at is a fact, too.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -27,6 +28,23 @@ from kubescene.results import measures, rows
 from kubescene.results.ledger_entries import DELETED, PENDING
 from kubescene.results.measures.measure import RESOURCE, Measure
 from kubescene.results.measures.own import OwnFunction, own_measures
+from kubescene.results.over_time.scaling import ScalingRow, scaling_rows
+from kubescene.results.over_time.series import (
+    CHANGE_OR_STEP,
+    SeriesRow,
+    WorkloadSeriesRow,
+    series_of,
+    series_rows,
+)
+from kubescene.results.over_time.workloads import (
+    BudgetRow,
+    RolloutRow,
+    WorkloadRow,
+    Workloads,
+    budget_rows,
+    rollout_rows,
+    workload_row,
+)
 from kubescene.results.sources import RunSource
 
 LEFT_OUT: Mapping[type[msgspec.Struct], tuple[str, ...]] = {rows.StepRow: ("facts",)}
@@ -50,9 +68,10 @@ class Variable:
 # -- types ---------------------------------------------------------------------------------------
 
 
-def row_type(name: str, row: type[msgspec.Struct]) -> Type:
-    """The type of a table's rows."""
-    return object_of(name, {each.encode_name: cel_type(each.type) for each in columns(row)})
+def row_type(name: str, row: type[msgspec.Struct], **more: Type) -> Type:
+    """The type of a table's rows; ``more`` is what expressions have beside its columns."""
+    own = {each.encode_name: cel_type(each.type) for each in columns(row)}
+    return object_of(name, {**own, **more})
 
 
 def columns(row: type[msgspec.Struct]) -> list[Field]:
@@ -96,6 +115,12 @@ ATTEMPT = row_type("attempt", rows.AttemptRow)
 PREEMPTION = row_type("preemption", rows.PreemptionRow)
 OUTCOME = row_type("outcome", rows.OutcomeRow)
 USE = row_type("use", rows.UtilizationRow)
+POINT = row_type("point", SeriesRow)
+WORKLOAD_POINT = row_type("workloadPoint", WorkloadSeriesRow)
+WORKLOAD = row_type("workload", WorkloadRow, series=list_of(WORKLOAD_POINT))
+ROLLOUT = row_type("rollout", RolloutRow)
+BUDGET = row_type("budget", BudgetRow)
+SCALING = row_type("scaling", ScalingRow)
 ROW_TYPES: Mapping[Type, type[msgspec.Struct]] = {
     POD: rows.PodRow,
     NODE: rows.NodeRow,
@@ -104,6 +129,12 @@ ROW_TYPES: Mapping[Type, type[msgspec.Struct]] = {
     PREEMPTION: rows.PreemptionRow,
     OUTCOME: rows.OutcomeRow,
     USE: rows.UtilizationRow,
+    WORKLOAD: WorkloadRow,
+    WORKLOAD_POINT: WorkloadSeriesRow,
+    ROLLOUT: RolloutRow,
+    BUDGET: BudgetRow,
+    SCALING: ScalingRow,
+    POINT: SeriesRow,
 }
 
 
@@ -170,6 +201,36 @@ def utilization(run: RunSource) -> list[Any]:
     return plain(rows.utilization_rows(run.ledger))
 
 
+def workloads(run: RunSource) -> dict[str, Any]:
+    """Those that exist by ``NAMESPACE/NAME``; where several kinds share that, ``.../KIND/NAME``."""
+    known = Workloads(run.ledger)
+    groups = [each for each in known.groups if each.entry is None or each.entry.end_time is None]
+    often = Counter((each.namespace, each.name) for each in groups)
+    found = {}
+    for each in groups:
+        kind = f"{each.kind}/" if often[each.namespace, each.name] > 1 else ""
+        series = series_of(each, run.ledger, known.clock, CHANGE_OR_STEP)
+        row = msgspec.to_builtins(workload_row(each, known)) | {"series": plain(series)}
+        found[f"{each.namespace}/{kind}{each.name}"] = row
+    return found
+
+
+def rollouts(run: RunSource) -> list[Any]:
+    return plain(rollout_rows(run.ledger))
+
+
+def budgets(run: RunSource) -> list[Any]:
+    return plain(budget_rows(run.ledger))
+
+
+def scaling(run: RunSource) -> list[Any]:
+    return plain(scaling_rows(run))
+
+
+def series(run: RunSource) -> list[Any]:
+    return plain(series_rows(run.ledger, CHANGE_OR_STEP))
+
+
 def phase(run: RunSource) -> str:
     return run.phase
 
@@ -197,6 +258,23 @@ ALL = (
         '`outcomes.all(o, o.state != "Refused")`.',
         list_of(OUTCOME),
         outcomes,
+    ),
+    Variable(
+        "workloads",
+        "The workloads that exist, by `NAMESPACE/NAME` (where several kinds share that, by "
+        "`NAMESPACE/KIND/NAME`): "
+        '`workloads["default/web"].ready == 3`. Each has a `series`, from its creation on.',
+        map_of(STRING, WORKLOAD),
+        workloads,
+    ),
+    Variable("rollouts", "Every roll-out of a workload.", list_of(ROLLOUT), rollouts),
+    Variable("budgets", "The PodDisruptionBudgets that ever were.", list_of(BUDGET), budgets),
+    Variable("scaling", "Every change of a scale by an autoscaler.", list_of(SCALING), scaling),
+    Variable(
+        "series",
+        "The cluster [over virtual time](#over-virtual-time), from each change and each step on.",
+        list_of(POINT),
+        series,
     ),
     Variable("utilization", "Every node at the end of every step.", list_of(USE), utilization),
     Variable(

@@ -9,6 +9,6 @@ what is done then; `gate` has the last word before a write and moves the minor s
 they share: `script` (what the author wants), `participants`, `telling` (the status), `tasks`.
 """
 
-from kubescene.scenario.engine.playing import Engine, Moment
+from kubescene.scenario.engine.playing import Engine, EngineMoment
 
-__all__ = ["Engine", "Moment"]
+__all__ = ["Engine", "EngineMoment"]

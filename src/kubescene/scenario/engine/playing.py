@@ -20,7 +20,7 @@ from kubescene.scenario.world import LiveScenario, Stage, World
 from kubescene.timeline import TimelineRecorder
 
 
-class Moment(NamedTuple):
+class EngineMoment(NamedTuple):
     """Where a scenario stands between two pieces of work."""
 
     step: ScenarioStep
@@ -72,7 +72,7 @@ class Engine:
             self._do(*self._tasks.pop())
         return self.scenario.phase
 
-    def play(self) -> Iterator[Moment]:
+    def play(self) -> Iterator[EngineMoment]:
         """Play on from where the scenario stands, one moment at a time.
 
         Whoever iterates may do anything between two moments, even leave and come back.
@@ -80,7 +80,7 @@ class Engine:
         while self._tasks:
             self._tasks.waits = False
             self._do(*self._tasks.pop())
-            yield Moment(self.scenario.step, self.scenario.step_phase, self._tasks.waits)
+            yield EngineMoment(self.scenario.step, self.scenario.step_phase, self._tasks.waits)
 
     def stop(self) -> None:
         """Give up between two moments: what was done stays, outsiders may write again."""

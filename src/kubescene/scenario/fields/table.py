@@ -462,6 +462,31 @@ KUBELET = record(
     text("readyDelay", "From running to ready.", default="0s"),
     text("terminateDelay", "From deletion to gone, at most the pod's grace period.", default="0s"),
 )
+_PROBES = tuple(
+    record(
+        name,
+        f"How a container answers its {what} probe, if its spec has one; it passes unless it is "
+        "said otherwise. Times count from the start of a run.",
+        amount("passAfter", "It fails until then.", default="0s"),
+        amount("failAfter", "It fails from then on."),
+        amount("failFor", "And for so long; without it, for good."),
+        amount("share", "Of how many runs all of this is true: from 0 to 1.", default="1"),
+        text("message", "What the Event says of a probe that fails."),
+    )
+    for name, what in (
+        ("startupProbe", "startup"),
+        ("readinessProbe", "readiness"),
+        ("livenessProbe", "liveness"),
+    )
+)
+_USAGE = record(
+    "usage",
+    "What a container uses: a quantity, a distribution, `{share: 0.5}` of its request, or "
+    "`{series: [{at: 0s, value: 100m}, ...], interpolation: Linear}` by time since its start. "
+    "Memory above its limit ends it as OOMKilled.",
+    amount("cpu", "Cores."),
+    amount("memory", "Bytes."),
+)
 _CONTAINER_BEHAVIOUR = (
     amount(
         "runTime",
@@ -474,11 +499,25 @@ _CONTAINER_BEHAVIOUR = (
         "distribution such as `{empirical: {values: [0, 0, 0, 1]}}`.",
         default="0",
     ),
+    amount("readyTime", "How long a container that runs is not ready; `readyDelay` without it."),
+    amount("preStopTime", "How long its preStop hook takes.", default="0s"),
+    amount(
+        "terminationTime",
+        "How long it takes to end once it is asked to, at most the pod's grace period; "
+        "`terminateDelay` without it.",
+    ),
+    amount("oomAfter", "When it is killed since it uses too much memory."),
+    *_PROBES,
+    amount("pullTime", "How long its image takes to be pulled where the node does not have it."),
+    text("pullError", "Why a pull fails: all of them, or as many as `pullFailures` says."),
+    amount("pullFailures", "How many pulls fail before one does not."),
+    amount("imageSize", "The size of its image, in bytes: the node tells it once it is pulled."),
+    _USAGE,
 )
 WORKLOADS = items_of(
     "workloads",
-    "How pods behave; the first entry that fits a pod counts. The annotations "
-    "`kubescene.dev/run-time` and `kubescene.dev/exit-code` of a pod win over it.",
+    "How pods behave; the first entry that fits a pod counts. Annotations of a pod win over it: "
+    "`kubescene.dev/run-time` for `runTime`, and so on, with the same values.",
     record(
         "",
         "Some pods, and what their containers do.",
@@ -489,10 +528,12 @@ WORKLOADS = items_of(
             open=True,
         ),
         text("namespace", "Only pods of this namespace. Without it, of all."),
+        amount("startTime", "From the bind to its first container; `startDelay` without it."),
         *_CONTAINER_BEHAVIOUR,
         items_of(
             "containers",
-            "What is different for single containers.",
+            "What is different for single containers. Of init containers only these speak of how "
+            "they run, end and are probed.",
             record(
                 "",
                 "A container.",

@@ -13,10 +13,13 @@ from kubescene.scenario.validation.unsimulated import (
     INERT,
     KINDS,
     POD_FIELDS,
+    REQUESTLESS,
+    STOLEN,
     TAINTS,
     TIMELESS,
-    UNHEEDED,
+    TRAFFIC,
     UNMEASURED,
+    UNSHARED,
 )
 from kubescene.scheduler.plugins.default_profile import default_plugins
 
@@ -49,17 +52,18 @@ UNTOLD = """\
 
 **Nodes**
 
-- Nobody measures heartbeats: a node fails when its condition Ready is written as `False` or
-  `Unknown`, see [nodes that fail](../guides/failing-nodes.md).
+- A node fails when its condition Ready is written as `False` or `Unknown`, or when an Outage
+  silences its kubelet, see [nodes that fail](../guides/failing-nodes.md).
 - No kubelet refuses a pod: one that an operation binds to a full node runs there. No eviction
   under pressure.
 
 **Pods**
 
-- No container runs. Pods start and become ready after the delays of `spec.simulation.kubelet`.
-  Containers end and restart as `spec.simulation.workloads` or annotations of their pod say, and
-  run until they are deleted where nobody says anything: no probes, image pulls, OOM kills; init
-  containers and sidecars take no time and never end.
+- No container runs. Pods start and become ready after the delays of `spec.simulation.kubelet`,
+  and do what `spec.simulation.workloads` or annotations of their pod say. Where nobody says
+  anything of a pod, it runs until it is deleted: its probes are not made, its images are there,
+  its init containers and sidecars are not shown, its hooks take no time.
+- No logs, no events of volumes and sandboxes; images are pulled side by side, and never removed.
 - Services have addresses, Endpoints and EndpointSlices. The stand-in for
   kubelet gives pods no address, so these are empty until somebody writes one into
   `status.podIP`. No traffic; no hints for `service.kubernetes.io/topology-mode: Auto`.
@@ -101,7 +105,8 @@ def not_simulated_page() -> str:
         *((f"completion of a {kind}", why) for (_, kind), why in ENDING.items()),
         (f"metrics of a {AUTOSCALER[1]}", UNMEASURED),
         (AUTOSCALER[1], TIMELESS),
-        *((f"pod field {path}", why) for path, why in UNHEEDED.items()),
+        (TRAFFIC[1], REQUESTLESS),
+        (STOLEN, UNSHARED),
         *(
             (f"taint effect {effect}", why)
             for effect, (controller, why) in TAINTS.items()

@@ -17,7 +17,7 @@ from kubescene.api.records.templates import (
 )
 from kubescene.api.text.encoding import encode
 from kubescene.scenario.options import write_options
-from kubescene.scenario.reading.alike import Likeness
+from kubescene.scenario.reading.alike import SharedBody
 from kubescene.scenario.spec import Operation
 from kubescene.types import JsonObject
 
@@ -53,11 +53,11 @@ def told(
     )
 
 
-def bare_creation(operation: Operation, likeness: Likeness) -> tuple[JsonObject, WriteOptions]:
+def bare_creation(operation: Operation, shared: SharedBody) -> tuple[JsonObject, WriteOptions]:
     """The one object that an operation creates, and options of which it says nothing."""
     obj = operation.body["object"]
-    origin = OperationOrigin(operation.id, likeness.asked(obj["metadata"]["name"]))
-    return obj, told(BARE, origin, likeness.blueprint)
+    origin = OperationOrigin(operation.id, shared.asked(obj["metadata"]["name"]))
+    return obj, told(BARE, origin, shared.blueprint)
 
 
 class Creation:
@@ -87,8 +87,8 @@ class Creation:
         if template is not None:
             obj, blueprint = template.instance(index), self._blueprint
         else:
-            likeness = operation.alike[index] if operation.alike else None
-            blueprint = None if likeness is None else likeness.blueprint
+            shared = operation.alike[index] if operation.alike else None
+            blueprint = None if shared is None else shared.blueprint
             obj = self._objects[index]
         name = f"{operation.id}[{index}]" if self._is_one_of_many else operation.id
         asked = self._asked or encode({**self._body, "object": obj})

@@ -50,8 +50,8 @@ class OperationRunner:
         return creation.create_more(first, create)
 
     def _create(self, operation: Operation, instance: int) -> int:
-        if (likeness := operation.likeness) is not None:
-            obj, options = bare_creation(operation, likeness)
+        if (shared := operation.shared_body) is not None:
+            obj, options = bare_creation(operation, shared)
             self._client.create(obj, options=options)
             return 1
         creation = self._creation

@@ -22,7 +22,7 @@ _EXACT = 2
 """The last version of marshal's format that has no references: equal values, equal bytes."""
 
 
-class Likeness:
+class SharedBody:
     """What alike objects have in common: everything but their names.
 
     Objects made by `named` share it, and nobody changes them: operations belong to the engine.
@@ -62,7 +62,7 @@ class Likeness:
         return orjson.dumps(name).join(self._around)
 
 
-class Likenesses:
+class SharedBodies:
     """Tells which objects are alike, by content: types and the order of members count.
 
     Where that is not ``wanted``, none is.
@@ -70,9 +70,9 @@ class Likenesses:
 
     def __init__(self, *, wanted: bool = True) -> None:
         self.wanted = wanted
-        self._known: dict[tuple[bool, bytes], Likeness] = {}
+        self._known: dict[tuple[bool, bytes], SharedBody] = {}
 
-    def of(self, obj: JsonObject) -> Likeness | None:
+    def of(self, obj: JsonObject) -> SharedBody | None:
         """What an object has in common with others; None if it is of another kind, or odd."""
         if not self.wanted or not given_name(obj):
             return None
@@ -81,11 +81,11 @@ class Likenesses:
             key = is_host, marshal.dumps(named(obj, "", is_host=is_host), _EXACT)
         except ValueError:
             return None
-        likeness = self._known.get(key)
-        if likeness is None:
-            likeness = self._known[key] = Likeness(obj, is_host=is_host, size=len(key[1]))
-        likeness.times += 1
-        return likeness
+        shared = self._known.get(key)
+        if shared is None:
+            shared = self._known[key] = SharedBody(obj, is_host=is_host, size=len(key[1]))
+        shared.times += 1
+        return shared
 
 
 def given_name(obj: JsonObject) -> str:
@@ -95,6 +95,6 @@ def given_name(obj: JsonObject) -> str:
     return name if isinstance(name, str) else ""
 
 
-def like(obj: JsonObject, likeness: Likeness | None) -> JsonObject:
+def like(obj: JsonObject, shared: SharedBody | None) -> JsonObject:
     """The object, sharing what it has in common with others."""
-    return obj if likeness is None else likeness.named(obj["metadata"]["name"])
+    return obj if shared is None else shared.named(obj["metadata"]["name"])

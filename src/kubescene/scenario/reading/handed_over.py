@@ -1,8 +1,8 @@
 """A scenario that a program hands over: copied, since it may go on changing what it gave.
 
 Of operations that are alike one is copied and looked at; the copies of the others share all but
-names with it. Their likeness counts types and the order of members, so whatever is wrong with one
-of them, and not with the others, makes it unlike them.
+names with it. Types and the order of members count, so whatever is wrong with one of them,
+and not with the others, makes it unlike them.
 """
 
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from typing import Any
 from kubescene.api.copies import json_copy, own_copy
 from kubescene.api.text.reading import is_unicode
 from kubescene.api.text.whole_numbers import with_whole_numbers
-from kubescene.scenario.reading.alike import Likeness
+from kubescene.scenario.reading.alike import SharedBody
 from kubescene.scenario.reading.files import MAX_VALUES, check_identity, identified
 from kubescene.scenario.reading.operation_list import OperationList, name_in
 from kubescene.types import JsonObject
@@ -48,22 +48,22 @@ def _taken(document: JsonObject) -> tuple[JsonObject, OperationList] | None:
 
 def _texts(given: OperationList) -> Iterator[str]:
     """What alike operations have of their own."""
-    for item, likeness in zip(given.items, given.likenesses, strict=True):
-        if likeness is not None:
+    for item, shared in zip(given.items, given.shared_bodies, strict=True):
+        if shared is not None:
             yield name_in(item)
             yield item.get("id", "")
 
 
 def _shared(given: OperationList, copied: Iterator[Any]) -> Iterator[Any]:
     """All operations, from the copies of those that stand for others."""
-    seen: set[Likeness] = set()
-    for item, likeness in zip(given.items, given.likenesses, strict=True):
-        if likeness is None:
+    seen: set[SharedBody] = set()
+    for item, shared in zip(given.items, given.shared_bodies, strict=True):
+        if shared is None:
             yield next(copied)
-        elif likeness in seen:
-            yield {**item, "createOperation": {"object": likeness.named(name_in(item))}}
+        elif shared in seen:
+            yield {**item, "createOperation": {"object": shared.named(name_in(item))}}
         else:
-            seen.add(likeness)
+            seen.add(shared)
             first = next(copied)
-            likeness.body = first["createOperation"]["object"]
+            shared.body = first["createOperation"]["object"]
             yield first

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from kubescene.scenario.fields.table import MAX_STEP
-from kubescene.scenario.reading.alike import Likeness, Likenesses
+from kubescene.scenario.reading.alike import SharedBodies, SharedBody
 from kubescene.types import JsonObject
 
 BARE = {"id", "step", "createOperation"}
@@ -18,17 +18,18 @@ BARE = {"id", "step", "createOperation"}
 class OperationList:
     """The operations in their order.
 
-    ``likenesses`` has one entry for each; None unless it creates a pod or a node, and says nothing
-    else. Operations of one likeness differ in the name of the object, in their ids, which are
-    texts, and in their steps, which are such: whatever else can be said of one goes for all.
+    ``shared_bodies`` has one entry for each; None unless it creates a pod or a node, and says
+    nothing else. Operations that share a body differ in the name of the object, in their ids,
+    which are texts, and in their steps, which are such: whatever else can be said of one goes
+    for all.
     """
 
     field: str
     items: list[Any]
     ids: list[str]
-    likenesses: list[Likeness | None]
-    objects: Likenesses
-    """Knows the likenesses, and those of other objects."""
+    shared_bodies: list[SharedBody | None]
+    objects: SharedBodies
+    """Knows these shared bodies, and those of other objects."""
     is_shared: bool = False
     """Whether the items share already what they have in common."""
 
@@ -36,16 +37,16 @@ class OperationList:
     def of(cls, scenario: Mapping[str, Any], *, alike: bool = True) -> Self:
         """The operations of a scenario; whether some are ``alike`` need not be looked at."""
         field, items = operations_of(scenario)
-        known = Likenesses(wanted=alike)
-        likenesses = [
+        known = SharedBodies(wanted=alike)
+        shared_bodies = [
             known.of(item["createOperation"]["object"]) if is_bare(item) else None for item in items
         ]
-        return cls(field, items, assigned_ids(items), likenesses, known)
+        return cls(field, items, assigned_ids(items), shared_bodies, known)
 
     @property
     def size(self) -> int:
         """Operations that are alike hold no more values."""
-        return sum(likeness.size for likeness in self.likenesses if likeness is not None)
+        return sum(shared.size for shared in self.shared_bodies if shared is not None)
 
     def is_of(self, scenario: Mapping[str, Any]) -> bool:
         """Whether these are the very operations of a scenario."""
@@ -60,12 +61,12 @@ class OperationList:
 
     def _representatives(self) -> Iterator[Any]:
         """The items without those that are like an earlier one."""
-        seen: set[Likeness] = set()
-        for item, likeness in zip(self.items, self.likenesses, strict=True):
-            if likeness is None:
+        seen: set[SharedBody] = set()
+        for item, shared in zip(self.items, self.shared_bodies, strict=True):
+            if shared is None:
                 yield item
-            elif likeness not in seen:
-                seen.add(likeness)
+            elif shared not in seen:
+                seen.add(shared)
                 yield item
 
 

@@ -23,6 +23,7 @@ from kubescene.cluster import ClusterWorld
 from kubescene.controllers.authoring import DEFINITION
 from kubescene.controllers.builtin.outages.definition import OUTAGE
 from kubescene.controllers.builtin.outages.spec import spec_faults
+from kubescene.controllers.builtin.traffic.definition import TRAFFIC
 from kubescene.controllers.registrations import ControllerRegistrations
 from kubescene.errors import (
     ApiError,
@@ -30,6 +31,7 @@ from kubescene.errors import (
     ForbiddenError,
     InvalidError,
     NotFoundError,
+    TrafficError,
 )
 from kubescene.scenario.operations import IndexedTemplate
 from kubescene.scenario.options import write_options
@@ -106,15 +108,15 @@ class ObjectCheck:
             return
         alike = operation.alike or (None,)
         for number, obj in enumerate(operation.objects or (operation.body["object"],)):
-            likeness = alike[number] if number < len(alike) else None
-            if likeness is None or id(likeness) not in self._alike or is_badly_named(obj):
+            shared = alike[number] if number < len(alike) else None
+            if shared is None or id(shared) not in self._alike or is_badly_named(obj):
                 faults = list(self._object_faults(operation, obj))
                 yield from (
                     _in_file(fault, operation, number) if operation.objects else fault
                     for fault in faults
                 )
-                if likeness is not None and not faults:
-                    self._alike.add(id(likeness))
+                if shared is not None and not faults:
+                    self._alike.add(id(shared))
             self._note(operation, obj)
 
     def _counted_faults(self, operation: Operation) -> Iterator[Fault]:
@@ -273,6 +275,18 @@ def _sense_faults(obj: JsonObject) -> Iterator[Fault]:
     if (obj["apiVersion"], obj["kind"]) == (OUTAGE.api_version, OUTAGE.kind):
         for fault in spec_faults(obj["spec"]):
             yield Fault(("object", "spec", fault.field), f"spec.{fault}")
+    if (obj["apiVersion"], obj["kind"]) == (TRAFFIC.api_version, TRAFFIC.kind):
+        yield from _traffic_faults(obj)
+
+
+def _traffic_faults(obj: JsonObject) -> Iterator[Fault]:
+    # What reads a Traffic takes longer to load than many a scenario to check.
+    from kubescene.controllers.builtin.traffic.spec import read_spec
+
+    try:
+        read_spec(obj["spec"])
+    except TrafficError as error:
+        yield Fault(("object", *steps_of(error.path)), f"{error.path}: {error.message}")
 
 
 def steps_of(field: str) -> tuple[Step, ...]:

@@ -13,7 +13,7 @@ from kubescene.clock import LAST_INSTANT, parse_duration
 from kubescene.clock.clocks import DEFAULT_START
 from kubescene.errors import ScenarioError
 from kubescene.scenario.fields.table import SCENARIO_FIELDS
-from kubescene.scenario.reading.alike import Likeness
+from kubescene.scenario.reading.alike import SharedBody
 from kubescene.scenario.reading.object_files import ScenarioFolder
 from kubescene.scenario.reading.operation_list import OperationList, assigned_ids, operations_of
 from kubescene.scenario.simulation import parse_simulation, simulation_faults
@@ -135,9 +135,9 @@ def _spec_faults(
     if not any(path[:2] == ("spec", "controllers") for path in malformed):
         yield from controller_faults(spec)
     sound = []
-    harmless: set[Likeness] = set()
-    for index, (item, likeness) in enumerate(zip(items, operations.likenesses, strict=True)):
-        if likeness in harmless:
+    harmless: set[SharedBody] = set()
+    for index, (item, shared) in enumerate(zip(items, operations.shared_bodies, strict=True)):
+        if shared in harmless:
             continue
         place = ("spec", name, index)
         if place in malformed or not isinstance(item, Mapping):
@@ -146,8 +146,8 @@ def _spec_faults(
         yield from (fault.under(*place) for fault in found)
         if not found:
             sound.append(index)
-            if likeness is not None:
-                harmless.add(likeness)
+            if shared is not None:
+                harmless.add(shared)
     yield from (fault.under("spec", name) for fault in _id_faults(operations.ids))
     yield from (fault.under("spec", name) for fault in _time_faults(items, sound, start))
     if not any(path[:2] == ("spec", "expectations") for path in malformed):

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 from kubescene.controllers.kubelet.behaviour import WorkloadBehaviour, behaviour_of
 from kubescene.errors import ScenarioError
 from kubescene.scenario.outside import OutsideKind
-from kubescene.scenario.reading.alike import Likeness
+from kubescene.scenario.reading.alike import SharedBody
 from kubescene.scenario.reading.patch_text import decode_patch
 from kubescene.scenario.spec import Operation, OperationKind, ScenarioSpec
 from kubescene.scheduler import SchedulerOptions
@@ -43,11 +43,6 @@ POD_FIELDS: Mapping[str, str] = {
 """Fields of a pod's spec, and the scheduler plugin that makes them count."""
 PLUGINS = frozenset(POD_FIELDS.values())
 
-UNHEEDED: Mapping[str, str] = {
-    "readinessGates": "nobody sets their conditions, and pods are ready without them",
-}
-"""Fields of a pod's spec that the kubelet stand-in pays no heed to."""
-
 KINDS: Mapping[tuple[str, str], str] = {
     ("", "ReplicationController"): "replicationcontroller",
     ("", "ResourceQuota"): "resourcequota",
@@ -61,6 +56,7 @@ KINDS: Mapping[tuple[str, str], str] = {
     ("kubescene.dev", "NodeGroup"): "node-provider",
     ("kubescene.dev", "NodeSet"): "nodeset",
     ("kubescene.dev", "Outage"): "outage",
+    ("kubescene.dev", "Traffic"): "traffic",
     ("policy", "PodDisruptionBudget"): "disruption",
     ("resource.k8s.io", "ResourceClaimTemplate"): "resourceclaim",
 }
@@ -81,11 +77,17 @@ ENDING: Mapping[tuple[str, str], str] = {
 }
 """Kinds whose pods are meant to end by themselves, and what they do instead."""
 
+OUTAGE = ("kubescene.dev", "Outage")
+STOLEN = "the outage CpuStolen"
+UNSHARED = "its nodes are annotated, and nothing here runs slower on less CPU yet"
+
 AUTOSCALER = ("autoscaling", "HorizontalPodAutoscaler")
-MEASURED = ("kubescene.dev", "MetricSeries")
+TRAFFIC = ("kubescene.dev", "Traffic")
+MEASURED = (("kubescene.dev", "MetricSeries"), TRAFFIC)
 """What brings the metrics of autoscalers."""
-UNMEASURED = "nobody measures anything: create a MetricSeries"
+UNMEASURED = "nobody measures anything: create a MetricSeries or a Traffic"
 TIMELESS = "no time passes, and it looks every 15 seconds: add an `advanceOperation`"
+REQUESTLESS = "no time passes, and no request comes: add an `advanceOperation`"
 
 TAINTS: Mapping[str, tuple[str, str]] = {
     "NoExecute": ("taint-eviction", "nobody evicts pods that run there already"),
@@ -197,7 +199,7 @@ class Players:
             ],
             any(each.kind is OutsideKind.BAG for each in outside),
             spec.simulation.workloads,
-            any(_makes(each, MEASURED) for each in spec.operations),
+            any(_makes(each, kind) for each in spec.operations for kind in MEASURED),
             any(each.kind is OperationKind.ADVANCE for each in spec.operations),
         )
 
@@ -209,7 +211,7 @@ class Players:
 def unsimulated(spec: ScenarioSpec, players: Players) -> list[Unsimulated]:
     """Everything that the scenario's objects and patches use in vain, each once, in order."""
     found: dict[str, Unsimulated] = {}
-    known: dict[Likeness, Uses] = {}
+    known: dict[SharedBody, Uses] = {}
     for operation in spec.operations:
         for what, why in (*_uses(operation, players, known), *_unwritten(operation)):
             use = found.setdefault(what, Unsimulated(what, why, operation))
@@ -217,14 +219,14 @@ def unsimulated(spec: ScenarioSpec, players: Players) -> list[Unsimulated]:
     return list(found.values())
 
 
-def _uses(operation: Operation, players: Players, known: dict[Likeness, Uses]) -> Uses:
+def _uses(operation: Operation, players: Players, known: dict[SharedBody, Uses]) -> Uses:
     """What an operation uses in vain. Of alike objects the first is looked at."""
-    likeness = operation.likeness
-    if likeness is None:
+    shared = operation.shared_body
+    if shared is None:
         return tuple(use for obj in _objects(operation) for use in _of_object(obj, players))
-    uses = known.get(likeness)
+    uses = known.get(shared)
     if uses is None:
-        uses = known[likeness] = tuple(_of_object(likeness.body, players))
+        uses = known[shared] = tuple(_of_object(shared.body, players))
     return uses
 
 
@@ -282,8 +284,12 @@ def _of_object(obj: JsonObject, players: Players) -> Iterator[Use]:
         return
     if (group, kind) in INERT:
         yield kind, INERT[group, kind]
+    if (group, kind) == OUTAGE and "CpuStolen" in _at(obj, "spec.what"):
+        yield STOLEN, UNSHARED
     if (group, kind) == AUTOSCALER and not players.bag:
         yield from _of_autoscaler(players)
+    if (group, kind) == TRAFFIC and not players.timed:
+        yield kind, REQUESTLESS
     if kind in POD_SPECS:
         yield from _of_behaviour(obj, (group, kind), players)
     if (group, kind) == ("", "Node"):
@@ -318,7 +324,7 @@ def _makes(operation: Operation, group_kind: tuple[str, str]) -> bool:
     """Whether an operation creates objects of a kind."""
     if operation.kind is not OperationKind.CREATE:
         return False
-    body = operation.likeness.body if operation.likeness is not None else None
+    body = operation.shared_body.body if operation.shared_body is not None else None
     objects = [body] if body is not None else _objects(operation)
     return any(
         (str(obj["apiVersion"]).rpartition("/")[0], obj["kind"]) == group_kind for obj in objects
@@ -338,7 +344,6 @@ def _of_pod(spec: JsonObject, players: Players) -> Iterator[Use]:
         return
     plugins = players.plugins.get(str(scheduler))
     if scheduler in players.schedulers:
-        yield from _unheeded(spec)
         return
     if plugins is None:
         names = ", ".join((*players.plugins, *players.schedulers))
@@ -351,13 +356,6 @@ def _of_pod(spec: JsonObject, players: Players) -> Iterator[Use]:
         for path, plugin in POD_FIELDS.items():
             if plugin not in plugins and any(_at(spec, path)):
                 yield f"pod field {path.replace('[]', '')}", f"the plugin {plugin} is not there"
-    yield from _unheeded(spec)
-
-
-def _unheeded(spec: JsonObject) -> Iterator[Use]:
-    for path, why in UNHEEDED.items():
-        if any(_at(spec, path)):
-            yield f"pod field {path}", why
 
 
 def _pod_spec(obj: JsonObject) -> JsonObject | None:

@@ -20,8 +20,8 @@ from kubescene.scheduler.devices.capacity import CounterBook
 from kubescene.scheduler.devices.classes import DeviceClass
 from kubescene.scheduler.devices.constraints import Constraint, make_constraint
 from kubescene.scheduler.devices.pools import Pool
-from kubescene.scheduler.devices.requests import EXACT_COUNT, ClaimSpec, Request
-from kubescene.scheduler.devices.selectors import SelectorError, selects
+from kubescene.scheduler.devices.requests import EXACT_COUNT, ClaimSpec, DeviceRequest
+from kubescene.scheduler.devices.selectors import DeviceSelectorError, selects
 from kubescene.scheduler.devices.slices import Device, DeviceId
 from kubescene.types import ReadOnlyObject
 
@@ -35,7 +35,7 @@ MOST_STEPS = 200_000
 class Taken:
     """A device for a request; of a device that is shared, ``consumed`` is what is taken of it."""
 
-    request: Request
+    request: DeviceRequest
     device: Device
     consumed: Mapping[str, Quantity] | None = None
 
@@ -105,7 +105,7 @@ class _TooManyDevicesError(Exception):
 class _Option:
     """A request on this node: how many devices, and which ones if it wants all there are."""
 
-    request: Request
+    request: DeviceRequest
     device_class: DeviceClass
     count: int = 0
     every: tuple["_Candidate", ...] = ()
@@ -122,7 +122,7 @@ class _Step:
     """What has to be undone when a device is given back."""
 
     claim: int
-    request: Request
+    request: DeviceRequest
     candidate: _Candidate
     counted: bool = False
     constraints: int = 0
@@ -173,7 +173,7 @@ class _Search:
             self._options.append(options)
             self._constraints.append([*self._constraints_of(position, claim)])
 
-    def _option(self, claim: int, request: Request) -> _Option:
+    def _option(self, claim: int, request: DeviceRequest) -> _Option:
         where = f", request {request.name}"
         for number, expression in enumerate(request.selectors):
             if not expression:
@@ -308,14 +308,14 @@ class _Search:
             try:
                 if not selects(expression, device):
                     return False
-            except SelectorError as error:
+            except DeviceSelectorError as error:
                 text = f"class {device_class.name}: selector #{number}: {error}"
                 raise _failure(-1, text) from None
         for number, expression in enumerate(option.request.selectors):
             try:
                 if not selects(expression, device):
                     return False
-            except SelectorError as error:
+            except DeviceSelectorError as error:
                 raise _failure(claim, f": selector #{number}: {error}") from None
         if not candidate.pool.is_per_device:
             return True
@@ -324,7 +324,7 @@ class _Search:
     def _is_in_use(self, id: DeviceId) -> bool:
         return bool(self._held.get(id)) or self._allocated.is_dedicated(id)
 
-    def _has_room(self, request: Request, device: Device) -> bool:
+    def _has_room(self, request: DeviceRequest, device: Device) -> bool:
         if not device.capacity and not request.capacity:
             return True
         taken = self._allocated.capacity(device.id) or capacity.NOTHING
@@ -334,7 +334,7 @@ class _Search:
     # -- taking a device and giving it back ------------------------------------------------
 
     def _take(
-        self, claim: int, request: Request, candidate: _Candidate, *, must: bool
+        self, claim: int, request: DeviceRequest, candidate: _Candidate, *, must: bool
     ) -> _Step | None:
         """Take a device if it can be had; ``must`` if no other one would do."""
         device, step = candidate.device, _Step(claim, request, candidate)
@@ -419,7 +419,7 @@ def _failure(claim: int, text: str) -> _SearchError:
     return _SearchError(Failed(claim, text))
 
 
-def _is_tainted(device: Device, request: Request) -> bool:
+def _is_tainted(device: Device, request: DeviceRequest) -> bool:
     """Whether a taint that the request does not tolerate keeps the device from being allocated."""
     return any(
         taint.get("effect") in ("NoSchedule", "NoExecute")

@@ -2,7 +2,7 @@
 
 from typing import Any, Protocol
 
-from kubescene.scheduler.devices.requests import Request
+from kubescene.scheduler.devices.requests import DeviceRequest
 from kubescene.scheduler.devices.slices import Device
 from kubescene.types import ReadOnlyObject
 
@@ -12,11 +12,11 @@ _KINDS = ("string", "int", "bool", "version")
 class Constraint(Protocol):
     """What must hold for all devices of some requests together."""
 
-    def add(self, request: Request, device: Device) -> bool:
+    def add(self, request: DeviceRequest, device: Device) -> bool:
         """Whether one more device is possible; if so, it counts from now on."""
         ...
 
-    def remove(self, request: Request, device: Device) -> None: ...
+    def remove(self, request: DeviceRequest, device: Device) -> None: ...
 
 
 class MatchAttribute:
@@ -30,7 +30,7 @@ class MatchAttribute:
         self._value: Any = None
         self._count = 0
 
-    def add(self, request: Request, device: Device) -> bool:
+    def add(self, request: DeviceRequest, device: Device) -> bool:
         if not request.is_meant_by(self._names):
             return True
         value = _value(device, self._attribute)
@@ -41,7 +41,7 @@ class MatchAttribute:
         self._count += 1
         return True
 
-    def remove(self, request: Request, device: Device) -> None:
+    def remove(self, request: DeviceRequest, device: Device) -> None:
         if request.is_meant_by(self._names):
             self._count -= 1
 
@@ -61,7 +61,7 @@ class DistinctAttribute:
         self._values: dict[str, Any] = {}
         self._count = 0
 
-    def add(self, request: Request, device: Device) -> bool:
+    def add(self, request: DeviceRequest, device: Device) -> bool:
         if not request.is_meant_by(self._names):
             return True
         value = _value(device, self._attribute)
@@ -73,7 +73,7 @@ class DistinctAttribute:
         self._count += 1
         return True
 
-    def remove(self, request: Request, device: Device) -> None:
+    def remove(self, request: DeviceRequest, device: Device) -> None:
         if request.is_meant_by(self._names):
             self._values.pop(request.base, None)
             self._count -= 1

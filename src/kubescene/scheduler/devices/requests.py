@@ -14,7 +14,7 @@ ALL = "All"
 EXACT_COUNT = "ExactCount"
 
 
-class Request:
+class DeviceRequest:
     """One request that can be satisfied by itself: an exact one, or one of a list of alternatives.
 
     ``parent`` is the name of the list; empty for an exact request.
@@ -74,10 +74,12 @@ class Demand:
         listed = spec.get("firstAvailable") or ()
         self.is_prioritized = bool(listed)
         if listed:
-            self.alternatives = tuple(Request(each["name"], self.name, each) for each in listed)
+            self.alternatives = tuple(
+                DeviceRequest(each["name"], self.name, each) for each in listed
+            )
         else:
             exact = spec.get("exactly")
-            self.alternatives = () if exact is None else (Request(self.name, "", exact),)
+            self.alternatives = () if exact is None else (DeviceRequest(self.name, "", exact),)
 
 
 class ClaimSpec(Shared):

@@ -11,18 +11,18 @@ from kubescene.scheduler.devices.slices import Device
 from kubescene.types import ReadOnlyObject
 
 
-class SelectorError(Exception):
+class DeviceSelectorError(Exception):
     """An expression that cannot be used, at all or on this device; the text says what is wrong."""
 
 
 def selects(expression: str, device: Device) -> bool:
-    """Whether a selector takes a device; raises `SelectorError`."""
+    """Whether a selector takes a device; raises `DeviceSelectorError`."""
     try:
         answer = device.selected[expression]
     except KeyError:
         answer = device.selected[expression] = _answer(expression, device)
     if isinstance(answer, str):
-        raise SelectorError(answer)
+        raise DeviceSelectorError(answer)
     return bool(answer)
 
 

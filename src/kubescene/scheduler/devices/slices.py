@@ -31,7 +31,7 @@ class PoolId(NamedTuple):
         return f"{self.driver}/{self.pool}"
 
 
-class Placement(NamedTuple):
+class DevicePlacement(NamedTuple):
     """Which nodes can reach a slice or device."""
 
     node_name: str | None
@@ -77,7 +77,7 @@ class Device(Shared):
         "taints",
     )
 
-    def __init__(self, id: DeviceId, spec: ReadOnlyObject, placement: Placement) -> None:
+    def __init__(self, id: DeviceId, spec: ReadOnlyObject, placement: DevicePlacement) -> None:
         super().__init__()
         self.id = id
         self.placement = placement
@@ -159,9 +159,9 @@ def counters_of(holder: ReadOnlyObject) -> dict[str, int]:
     return {name: parse(each["value"]).nanos for name, each in counters.items()}
 
 
-def _placement(spec: ReadOnlyObject) -> Placement:
+def _placement(spec: ReadOnlyObject) -> DevicePlacement:
     selector = spec.get("nodeSelector")
-    return Placement(
+    return DevicePlacement(
         spec.get("nodeName"),
         bool(spec.get("allNodes")),
         None if selector is None else node_selector(selector),

@@ -21,9 +21,9 @@ from kubescene.scheduler.framework.guarded_calls import PluginErrors
 from kubescene.scheduler.framework.informers import Informers
 from kubescene.scheduler.framework.status import Status
 from kubescene.scheduler.groups.trials import (
+    GroupMember,
     GroupTrial,
     GroupVerdict,
-    Member,
     TrialOutcome,
     final_decision,
 )
@@ -136,7 +136,7 @@ class GroupAttempts:
             raise
         return self._tell_group(trial) or any(wrote)
 
-    def _place(self, member: Member, verdict: GroupVerdict, bindings: list[Binding]) -> bool:
+    def _place(self, member: GroupMember, verdict: GroupVerdict, bindings: list[Binding]) -> bool:
         """Put one pod back, or prepare its binding."""
         entry, decision = member.entry, final_decision(member, verdict)
         if not decision.node or self._queue.get(entry.pod.uid) is not entry:

@@ -50,7 +50,7 @@ class GroupVerdict:
 
 
 @dataclass(slots=True)
-class Member:
+class GroupMember:
     """One pod of the group. ``permit`` is what Permit said if the pod came that far."""
 
     entry: QueuedPod
@@ -75,7 +75,7 @@ class GroupTrial:
         explain: Explain | None = None,
         number: int | None = None,
     ) -> None:
-        self.members = [Member(entry) for entry in entries]
+        self.members = [GroupMember(entry) for entry in entries]
         self.verdict = GroupVerdict(TrialOutcome.UNSCHEDULABLE, GROUP_UNSCHEDULABLE)
         self._cycle = cycle
         self._groups = groups
@@ -136,7 +136,7 @@ class GroupTrial:
             deciding.decision.fail(str(error))
             return True
 
-    def _take(self, member: Member, decision: Decision) -> None:
+    def _take(self, member: GroupMember, decision: Decision) -> None:
         node = decision.node or decision.nominated or ""
         if node:
             member.preempts = not decision.node
@@ -151,7 +151,7 @@ class GroupTrial:
                 text = f"{GROUP_UNSCHEDULABLE}, {WAITING_FOR_ROOM}"
                 self.verdict = GroupVerdict(TrialOutcome.PREEMPTING, text)
 
-    def _rehearse(self, member: Member, decision: Decision, node: str) -> None:
+    def _rehearse(self, member: GroupMember, decision: Decision, node: str) -> None:
         """Assume the pod on its node; if that does not work out, it is refused."""
         pod = member.entry.pod
         assumed = pod.assumed(node)
@@ -193,7 +193,7 @@ class GroupTrial:
             self.verdict = GroupVerdict(TrialOutcome.FAILED, text)
 
 
-def final_decision(member: Member, verdict: GroupVerdict) -> Decision:
+def final_decision(member: GroupMember, verdict: GroupVerdict) -> Decision:
     """What the verdict on the group makes of the decision about one pod, which stays as it is."""
     decision = member.decision
     if verdict.outcome is TrialOutcome.FAILED:

@@ -61,7 +61,7 @@ from kubescene.scheduler.volumes.finding import (
     NO_SUCH_VOLUME,
     UNTRANSLATABLE,
     WRONG_NODE,
-    PodClaims,
+    ClaimsOfPod,
 )
 from kubescene.scheduler.volumes.provisioning import NO_SPACE, NO_VOLUME, volume_limit
 from kubescene.types import ReadOnlyObject
@@ -81,7 +81,7 @@ REASONS = {
 class BindingState:
     """The volumes of one pod in one attempt. Shared by suppositions, which change no volume."""
 
-    claims: PodClaims = field(default_factory=PodClaims)
+    claims: ClaimsOfPod = field(default_factory=ClaimsOfPod)
     codes: Codes | None = None
     all_bound: bool = False
     assumed: Assumed | None = None
@@ -176,7 +176,7 @@ class VolumeBinding(
                 return not_made_for(pod, name)
         return ""
 
-    def _sort(self, pod: PodInfo, claims: PodClaims) -> Status:
+    def _sort(self, pod: PodInfo, claims: ClaimsOfPod) -> Status:
         """Tell bound claims from those that are bound with the pod; others must wait (F-18)."""
         immediate = False
         for each in pod.signature.compiled(mentioned):

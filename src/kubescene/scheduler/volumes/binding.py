@@ -18,7 +18,7 @@ from kubescene.scheduler.framework.informers import KINDS
 from kubescene.scheduler.framework.interfaces import EventResource, Handle, PreBindAnswer
 from kubescene.scheduler.framework.status import SUCCESS, Code, Status
 from kubescene.scheduler.volumes.assumed import AssumeCache
-from kubescene.scheduler.volumes.finding import PodClaims, VolumeFinder
+from kubescene.scheduler.volumes.finding import ClaimsOfPod, VolumeFinder
 from kubescene.types import JsonObject, ReadOnlyObject
 
 VOLUME = KINDS[EventResource.PERSISTENT_VOLUME]
@@ -55,7 +55,7 @@ class VolumeBinder:
         self.claims = AssumeCache(self._claim_lister)
         self.finder = VolumeFinder(handle, self._volumes)
 
-    def assume(self, claims: PodClaims, node: str, row: int) -> Assumed:
+    def assume(self, claims: ClaimsOfPod, node: str, row: int) -> Assumed:
         """Count the volumes of a pod as taken."""
         found = self.finder.find(claims, row)
         assumed = Assumed(found.bindings)

@@ -30,7 +30,7 @@ UNTRANSLATABLE = 16
 
 
 @dataclass(slots=True)
-class PodClaims:
+class ClaimsOfPod:
     """The claims of a pod that have a volume, and those that get one with the pod's node.
 
     ``fault`` is the text that goes with `UNTRANSLATABLE`.
@@ -42,7 +42,7 @@ class PodClaims:
 
 
 @dataclass(slots=True)
-class Found:
+class FoundVolumes:
     """What a pod gets on one node: volume and claim, and claims to provision for."""
 
     bindings: list[tuple[str, ReadOnlyObject]] = field(default_factory=list)
@@ -83,7 +83,7 @@ class VolumeFinder:
 
     # -- many nodes ------------------------------------------------------------------------
 
-    def codes(self, claims: PodClaims) -> Codes:
+    def codes(self, claims: ClaimsOfPod) -> Codes:
         """For every row the sum of all obstacles, 0 if there is none."""
         codes = np.zeros(self._reach.rows, dtype=np.int64)
         self._check_bound(claims, codes)
@@ -91,7 +91,7 @@ class VolumeFinder:
             codes += self._delayed(claims.delayed)
         return codes
 
-    def _check_bound(self, claims: PodClaims, codes: Codes) -> None:
+    def _check_bound(self, claims: ClaimsOfPod, codes: Codes) -> None:
         """The first volume that a node cannot have decides (F-19)."""
         for claim in claims.bound:
             volume = self._volumes.get(volume_of(claim))
@@ -191,15 +191,15 @@ class VolumeFinder:
         mask = self._mask(volume)
         return mask is None or row is None or bool(mask[row])
 
-    def find(self, claims: PodClaims, row: int) -> Found:
+    def find(self, claims: ClaimsOfPod, row: int) -> FoundVolumes:
         """What a pod gets on a node that has no obstacle."""
         selected, open_claims = _split(claims.delayed)
         found = self._match(open_claims, row)
         found.provisions = [*selected, *found.provisions]
         return found
 
-    def _match(self, claims: Sequence[ReadOnlyObject], row: int) -> Found:
-        found = Found()
+    def _match(self, claims: Sequence[ReadOnlyObject], row: int) -> FoundVolumes:
+        found = FoundVolumes()
         taken: dict[str, None] = {}
         for claim in claims:
             volume = self._index.choose(read_shape(claim), name_of(claim), row, taken)

@@ -16,7 +16,7 @@ NO_VOLUME = 2
 NO_SPACE = 4
 
 
-class _Asked(NamedTuple):
+class _Provisioning(NamedTuple):
     storage_class: str
     size: int
 
@@ -31,7 +31,7 @@ class Provisioning:
         self._capacities = handle.lister(KINDS[EventResource.CSI_STORAGE_CAPACITY])
         self._changes = self._capacities.follow()
         self._by_class: dict[str, list[ReadOnlyObject]] = {}
-        self._enough: dict[_Asked, Mask] = {}
+        self._enough: dict[_Provisioning, Mask] = {}
         self._stamp: Stamp | None = None
 
     def codes(self, claim: ReadOnlyObject) -> Codes:
@@ -58,7 +58,7 @@ class Provisioning:
         if "storage" not in requests or not tracked:
             return None
         self._renew()
-        asked = _Asked(class_of(claim), value(requests["storage"]))
+        asked = _Provisioning(class_of(claim), value(requests["storage"]))
         found = self._enough.get(asked)
         if found is None:
             found = self._enough[asked] = self._find(asked)
@@ -75,7 +75,7 @@ class Provisioning:
             self._stamp = self._reach.stamp
             self._enough.clear()
 
-    def _find(self, asked: _Asked) -> Mask:
+    def _find(self, asked: _Provisioning) -> Mask:
         mask = np.zeros(self._reach.rows, dtype=np.bool_)
         for each in self._by_class.get(asked.storage_class, ()):
             limit, topology = volume_limit(each), each.get("nodeTopology")

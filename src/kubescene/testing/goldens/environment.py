@@ -43,7 +43,7 @@ from kubescene.api.records.traits import EVERYTHING
 from kubescene.api.schemas.builtin_types import api_type
 from kubescene.api.scheme import GroupResource, GroupVersionKind
 from kubescene.api.selectors import LabelSelector
-from kubescene.client.interfaces import EventHandler, ObjectRef, Objects, Subscription
+from kubescene.client.interfaces import ClientSubscription, EventHandler, ObjectRef, Objects
 from kubescene.errors import ConflictError, InvalidError, NotFoundError
 from kubescene.store import Store
 from kubescene.types import JsonObject
@@ -227,7 +227,7 @@ class ReplayClient:
         *,
         quiet: bool = False,
         traits: int = EVERYTHING,
-    ) -> Subscription:
+    ) -> ClientSubscription:
         del quiet
         resource = self.resource(gvk)
         for record in self.store.in_order_of_creation(resource):
@@ -241,7 +241,7 @@ class ReplayClient:
         quiet: bool = False,
         patient: bool = False,
         traits: int = EVERYTHING,
-    ) -> Subscription:
+    ) -> ClientSubscription:
         del quiet, patient
         return self.store.subscribe(handler, traits=traits)
 

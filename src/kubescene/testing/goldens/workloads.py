@@ -23,7 +23,7 @@ from kubescene.clock.timestamps import format_time, parse_time
 from kubescene.cluster.options import ClusterOptions
 from kubescene.cluster.world import ClusterWorld
 from kubescene.controllers.builtin import table
-from kubescene.controllers.builtin.deletion.namespace import USUAL_DELAY
+from kubescene.controllers.builtin.namespaces.namespace import USUAL_DELAY
 from kubescene.controllers.registrations import ControllerRegistrations
 from kubescene.errors import ApiError, NotFoundError
 from kubescene.shortcuts import ALL, PLAIN

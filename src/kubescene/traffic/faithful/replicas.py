@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 from kubescene.autoscalers import EventType, MetricType, Pod, PodState, Stat
 from kubescene.autoscalers.dispatcher import Partition
+from kubescene.flows.sampling import MetricsTimes
 from kubescene.traffic.faithful.requests import RequestsProcessing
-from kubescene.traffic.flow.sampling import MetricsTimes
 from kubescene.traffic.world.entities import Entity, EntityKind
 from kubescene.traffic.world.environment import Environment
 from kubescene.traffic.world.movements import Movement, MovementKind

@@ -5,8 +5,8 @@ from array import array
 import numpy as np
 
 from kubescene.clock import Stream
+from kubescene.flows.records import NO_REPLICA, RequestColumns, RequestOutcome
 from kubescene.traffic.faithful.queueing import CpuRules, admit
-from kubescene.traffic.flow.records import NO_REPLICA, RequestColumns, RequestOutcome
 from kubescene.traffic.world.entities import Entity, EntityKind
 from kubescene.traffic.world.environment import Environment
 from kubescene.traffic.world.movements import Movement, MovementKind

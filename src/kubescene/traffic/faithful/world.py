@@ -5,7 +5,8 @@ from typing import Any
 from kubescene.autoscalers import MetricType, Stat, VerticalRecommendationResponse
 from kubescene.autoscalers.dispatcher import Partition
 from kubescene.clock import MILLISECOND, Streams
-from kubescene.traffic.arrivals.arrivals import REQUESTS_AT_ONCE, Arrivals
+from kubescene.flows.arrivals import REQUESTS_AT_ONCE, Arrivals
+from kubescene.flows.records import RequestColumns, RequestOutcome
 from kubescene.traffic.faithful.queueing import CpuRules
 from kubescene.traffic.faithful.replicas import (
     FaithfulReplica,
@@ -22,7 +23,6 @@ from kubescene.traffic.faithful.requests import (
     RequestsProcessing,
     TrafficSource,
 )
-from kubescene.traffic.flow.records import RequestColumns, RequestOutcome
 from kubescene.traffic.spec.fields import TrafficSpec
 from kubescene.traffic.world.decisions import resource
 from kubescene.traffic.world.entities import Entity, EntityKind

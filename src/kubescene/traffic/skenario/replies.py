@@ -12,7 +12,8 @@ from typing import Any, TypeAlias
 import msgspec
 import numpy as np
 
-from kubescene.traffic.flow.records import FAILED, RequestOutcome
+from kubescene.flows.fields import Pattern
+from kubescene.flows.records import FAILED, RequestOutcome
 from kubescene.traffic.results import TrafficResult
 from kubescene.traffic.skenario.requests import UNIFORM
 from kubescene.traffic.skenario.row_texts import Texts, laid, numbers
@@ -25,7 +26,7 @@ from kubescene.traffic.skenario.series import (
     response_columns,
     tally_lines,
 )
-from kubescene.traffic.spec.fields import Mode, Pattern
+from kubescene.traffic.spec.fields import Mode
 from kubescene.traffic.world.entities import EntityKind
 
 Column: TypeAlias = Any

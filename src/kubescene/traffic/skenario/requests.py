@@ -12,25 +12,27 @@ import msgspec
 from kubescene.clock import MILLISECOND, SECOND
 from kubescene.clock.timestamps import parse_time
 from kubescene.errors import TrafficError
+from kubescene.flows.fields import (
+    ArrivalPattern,
+    Pattern,
+    RampTraffic,
+    RequestNeeds,
+    SinusoidalTraffic,
+    StepTraffic,
+    UniformTraffic,
+)
+from kubescene.flows.units import Timeout, TrafficDuration
+from kubescene.flows.waiting import WhenNone
 from kubescene.struct_types import build
-from kubescene.traffic.flow.waiting import WhenNone
 from kubescene.traffic.spec.fields import (
     AutoscalerObject,
     Metadata,
     Mode,
-    Pattern,
-    RampTraffic,
     Replicas,
-    RequestNeeds,
-    SinusoidalTraffic,
-    StepTraffic,
-    Traffic,
     TrafficRun,
     TrafficSpec,
-    UniformTraffic,
 )
 from kubescene.traffic.spec.loading import checked
-from kubescene.traffic.spec.units import Timeout, TrafficDuration
 
 UNIFORM = "golang_rand_uniform"
 PATTERNS = {
@@ -216,23 +218,23 @@ def _spec(request: SkenarioRequest) -> TrafficSpec:
     )
 
 
-def _traffic(request: SkenarioRequest) -> Traffic:
+def _traffic(request: SkenarioRequest) -> ArrivalPattern:
     pattern = PATTERNS[request.traffic_pattern]
     match pattern:
         case Pattern.UNIFORM:
-            return Traffic(pattern=pattern, uniform=_uniform(request.uniform_config))
+            return ArrivalPattern(pattern=pattern, uniform=_uniform(request.uniform_config))
         case Pattern.STEP:
             step = request.step_config
             part = StepTraffic(rps=step.rps, after=TrafficDuration(step.step_after))
-            return Traffic(pattern=pattern, step=part)
+            return ArrivalPattern(pattern=pattern, step=part)
         case Pattern.RAMP:
             ramp = request.ramp_config
             rising = RampTraffic(delta_v=ramp.delta_v, max_rps=ramp.max_rps)
-            return Traffic(pattern=pattern, ramp=rising)
+            return ArrivalPattern(pattern=pattern, ramp=rising)
         case _:
             sine = request.sinusoidal_config
             wave = SinusoidalTraffic(amplitude=sine.amplitude, period=TrafficDuration(sine.period))
-            return Traffic(pattern=pattern, sinusoidal=wave)
+            return ArrivalPattern(pattern=pattern, sinusoidal=wave)
 
 
 def _uniform(given: UniformConfig) -> UniformTraffic:

@@ -12,7 +12,7 @@ import numpy as np
 
 from kubescene.clock import SECOND
 from kubescene.clock.batches import Integers
-from kubescene.traffic.flow.records import FAILED, RequestColumns, RequestOutcome
+from kubescene.flows.records import FAILED, RequestColumns, RequestOutcome
 from kubescene.traffic.results import TrafficResult
 from kubescene.traffic.spec.fields import Mode
 from kubescene.traffic.world.entities import KINDS, EntityKind

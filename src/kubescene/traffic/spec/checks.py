@@ -2,39 +2,32 @@
 
 from collections.abc import Iterator
 from math import isfinite
-from typing import Any
 
 from kubescene.autoscalers.interfaces import CUSTOM_METRICS
 from kubescene.errors import TrafficError
-from kubescene.traffic.flow.routing import Routing
-from kubescene.traffic.flow.waiting import WhenNone
-from kubescene.traffic.spec.fields import (
-    DAY,
-    AutoscalerObject,
-    DiurnalTraffic,
-    ExternalMetricSeries,
-    MemoryModel,
-    Mode,
-    Pattern,
-    PiecewiseTraffic,
-    RampTraffic,
-    ReplayTraffic,
-    SinusoidalTraffic,
-    SpikesTraffic,
-    TrafficSpec,
-    UniformTraffic,
+from kubescene.flows.checks import (
+    Fault,
+    arrival_faults,
+    positive,
+    repeating,
+    request_faults,
+    snake,
 )
-from kubescene.traffic.spec.units import Cpu, Memory, TrafficDuration
+from kubescene.flows.fields import DAY, MemoryModel
+from kubescene.flows.routing import Routing
+from kubescene.flows.units import Cpu, Memory, TrafficDuration
+from kubescene.flows.waiting import WhenNone
+from kubescene.traffic.spec.fields import (
+    AutoscalerObject,
+    ExternalMetricSeries,
+    Mode,
+    TrafficSpec,
+)
 
 LONGEST = 31 * DAY
 MOST_REPLICAS = 100_000
-MOST_RPS = 10_000_000
-MOST_TICKS = 10_000_000
 MOST_VALUE = 10**12
-MOST_CPU_TIME = 1 << 45
-"""Longer demands do not fit the numbers that random ones are drawn in: 9.7 hours."""
 SEED_RANGE = (-(2**63), 2**63 - 1)
-Fault = tuple[str, str]
 
 
 def check(spec: TrafficSpec) -> None:
@@ -45,15 +38,15 @@ def check(spec: TrafficSpec) -> None:
 
 def faults(spec: TrafficSpec) -> Iterator[Fault]:
     """Every fault: the way to the field from ``spec``, and what is wrong there."""
-    yield from _positive(spec, "duration")
+    yield from positive(spec, "duration")
     for name in ("statInterval", "horizontalInterval", "verticalInterval"):
-        yield from _repeating(spec, getattr(spec, snake(name)), name)
+        yield from repeating(spec.duration, getattr(spec, snake(name)), name)
     if not SEED_RANGE[0] <= spec.seed <= SEED_RANGE[1]:
         yield "seed", "must fit into 64 bits"
     if spec.duration > LONGEST:
         yield "duration", f"must not be longer than 31 days ({TrafficDuration(LONGEST)})"
-    yield from _traffic_faults(spec)
-    yield from _request_faults(spec)
+    yield from arrival_faults(spec.traffic, spec.duration, "traffic")
+    yield from request_faults(spec.request)
     yield from _replica_faults(spec)
     yield from _autoscaler_faults(spec.autoscalers)
     yield from _external_faults(spec.metrics.external)
@@ -63,107 +56,6 @@ def faults(spec: TrafficSpec) -> Iterator[Fault]:
     if not 0 < spec.objective.percentile <= 100:
         yield "objective.percentile", "must be more than 0 and at most 100"
     yield from _faithful_faults(spec)
-
-
-def _positive(spec: Any, name: str, path: str = "") -> Iterator[Fault]:
-    value = getattr(spec, snake(name))
-    if value <= 0:
-        yield f"{path}{name}", f"must be longer than 0s, not {value}"
-
-
-def _repeating(spec: TrafficSpec, interval: TrafficDuration, path: str) -> Iterator[Fault]:
-    """What happens again and again must not happen too often."""
-    if interval <= 0:
-        yield path, f"must be longer than 0s, not {interval}"
-    elif spec.duration // interval > MOST_TICKS:
-        yield path, f"{interval} would pass more than {MOST_TICKS} times in {spec.duration}"
-
-
-def snake(name: str) -> str:
-    return "".join(f"_{c.lower()}" if c.isupper() else c for c in name)
-
-
-def _rate(value: float, path: str) -> Iterator[Fault]:
-    if not isfinite(value) or not 0 <= value <= MOST_RPS:
-        yield path, f"must be a number of requests a second from 0 to {MOST_RPS}, not {value}"
-
-
-def _traffic_faults(spec: TrafficSpec) -> Iterator[Fault]:
-    traffic = spec.traffic
-    for pattern in Pattern:
-        if pattern is not traffic.pattern and getattr(traffic, pattern.value) is not None:
-            yield f"traffic.{pattern.value}", f"does not go with the pattern {traffic.pattern}"
-    chosen = getattr(traffic, traffic.pattern.value)
-    path = f"traffic.{traffic.pattern.value}."
-    if chosen is not None:
-        for name in ("rps", "spike_rps", "max_rps", "amplitude"):
-            if hasattr(chosen, name) and not (
-                name == "amplitude" and isinstance(chosen, DiurnalTraffic)
-            ):
-                yield from _rate(getattr(chosen, name), f"{path}{_camel(name)}")
-        yield from _pattern_faults(chosen, path)
-        if isinstance(chosen, SpikesTraffic):
-            yield from _repeating(spec, chosen.every, f"{path}every")
-    elif traffic.pattern in (Pattern.PIECEWISE, Pattern.REPLAY):
-        yield f"traffic.{traffic.pattern.value}", "is missing: it says what to play"
-
-
-def _camel(name: str) -> str:
-    first, *rest = name.split("_")
-    return first + "".join(each.capitalize() for each in rest)
-
-
-def _pattern_faults(chosen: Any, path: str) -> Iterator[Fault]:
-    match chosen:
-        case UniformTraffic():
-            yield from _uniform_faults(chosen, path)
-        case RampTraffic():
-            if not isfinite(chosen.delta_v) or not 1e-6 <= chosen.delta_v <= MOST_RPS:
-                yield f"{path}deltaV", f"must be at least 0.000001, not {chosen.delta_v}"
-        case SinusoidalTraffic():
-            yield from _positive(chosen, "period", path)
-        case SpikesTraffic():
-            if chosen.width > chosen.every:
-                yield f"{path}width", "must not be longer than every: spikes would overlap"
-        case DiurnalTraffic():
-            yield from _diurnal_faults(chosen, path)
-        case PiecewiseTraffic() | ReplayTraffic():
-            yield from _series_faults(chosen, path)
-
-
-def _uniform_faults(chosen: UniformTraffic, path: str) -> Iterator[Fault]:
-    if not 0 <= chosen.number_of_requests < 1 << 31:
-        yield f"{path}numberOfRequests", "must be from 0 to 2147483647"
-    if chosen.width is not None:
-        yield from _positive(chosen, "width", path)
-
-
-def _diurnal_faults(chosen: DiurnalTraffic, path: str) -> Iterator[Fault]:
-    yield from _positive(chosen, "period", path)
-    yield from _positive(chosen, "noiseEvery", path)
-    for name in ("amplitude", "noise"):
-        value = getattr(chosen, name)
-        if not isfinite(value) or not 0 <= value <= 1:
-            yield f"{path}{name}", f"must be a share from 0 to 1, not {value}"
-
-
-def _series_faults(chosen: PiecewiseTraffic | ReplayTraffic, path: str) -> Iterator[Fault]:
-    here = "points" if isinstance(chosen, PiecewiseTraffic) else "arrivals"
-    given = getattr(chosen, here)
-    if bool(given) == bool(chosen.file):
-        yield f"{path}{here}", f"give either {here} or file"
-    if isinstance(chosen, PiecewiseTraffic):
-        before = -1
-        for index, point in enumerate(chosen.points):
-            yield from _rate(point.rps, f"{path}points[{index}].rps")
-            if point.at <= before:
-                yield f"{path}points[{index}].at", "must come after the point before it"
-            before = point.at
-
-
-def _request_faults(spec: TrafficSpec) -> Iterator[Fault]:
-    if spec.request.cpu_time >= MOST_CPU_TIME:
-        yield "request.cpuTime", "must be shorter than 9.7 hours"
 
 
 def _replica_faults(spec: TrafficSpec) -> Iterator[Fault]:

@@ -9,7 +9,7 @@ fault like any other.
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 
@@ -17,27 +17,13 @@ from kubescene.api.text.positions import Places
 from kubescene.api.text.reading import Bounds, ReadingError
 from kubescene.api.text.yaml_text import read_yaml
 from kubescene.errors import TrafficError
+from kubescene.flows.reading import converted, fault_of
+from kubescene.flows.units import decode_lenient, encode, plain
 from kubescene.traffic.spec.checks import check
 from kubescene.traffic.spec.fields import API_VERSION, KIND, TrafficRun, TrafficSpec
-from kubescene.traffic.spec.hints import field_hint, word_hint
-from kubescene.traffic.spec.units import decode, decode_lenient, encode, plain
 from kubescene.types import JsonObject
 
 MAX_FILE_BYTES = 16 * 1024 * 1024
-T = TypeVar("T")
-_PLACE = re.compile(r"^(?P<what>.*?)(?: - at `\$\.?(?P<path>.*)`)?$", re.DOTALL)
-_UNKNOWN = re.compile(r"Object contains unknown field `(?P<name>.*)`")
-_NO_WORD = re.compile(r"Invalid enum value '(?P<word>.*)'")
-_NO_TYPE = re.compile(r"Expected `(?P<wanted>[^`]*)`, got `(?P<got>[^`]*)`")
-_KINDS = {
-    "int": "a whole number",
-    "float": "a finite number",
-    "str": "text",
-    "bool": "true or false",
-    "object": "an object",
-    "array": "a list",
-    "null": "nothing",
-}
 _ITEM = re.compile(r"\[(\d+)\]")
 """An item of a list as messages write it; ``.0`` is the same."""
 
@@ -97,7 +83,7 @@ def run_of(document: Mapping[str, Any]) -> TrafficRun:
             f"found {found[0]!r} and {found[1]!r}"
             + ("; to play it: kubescene run" if found[1] == "Scenario" else "")
         )
-    run = _converted(document, TrafficRun, "")
+    run = converted(document, TrafficRun, "")
     if not run.metadata.name:
         raise TrafficError("must not be empty", path="metadata.name")
     check(run.spec)
@@ -106,7 +92,7 @@ def run_of(document: Mapping[str, Any]) -> TrafficRun:
 
 def spec_of(document: Mapping[str, Any]) -> TrafficSpec:
     """A spec of a decoded object, checked in every field."""
-    spec = _converted(document, TrafficSpec, "spec")
+    spec = converted(document, TrafficSpec, "spec")
     check(spec)
     return spec
 
@@ -117,7 +103,7 @@ def checked(run: TrafficRun) -> TrafficRun:
         written = msgspec.to_builtins(run, enc_hook=plain)
         sound = msgspec.convert(written, TrafficRun, dec_hook=decode_lenient)
     except msgspec.ValidationError as error:
-        raise _fault(error, TrafficRun, "") from error
+        raise fault_of(error, TrafficRun, "") from error
     check(sound.spec)
     return sound
 
@@ -146,13 +132,6 @@ def _document(text: str | bytes, source: str) -> JsonObject:
     if not isinstance(value, dict):
         raise TrafficError("a TrafficRun must be an object", source=source)
     return value
-
-
-def _converted(document: Mapping[str, Any], kind: type[T], prefix: str) -> T:
-    try:
-        return msgspec.convert(document, kind, dec_hook=decode)
-    except msgspec.ValidationError as error:
-        raise _fault(error, kind, prefix) from error
 
 
 def _set(document: JsonObject, setting: str) -> None:
@@ -185,34 +164,6 @@ def _assign(here: Any, step: str, value: Any, setting: str) -> None:
         here[int(step)] = value
     else:
         raise TrafficError(f"{setting!r}: there is no {step!r} on that way", source="--set")
-
-
-def _fault(error: msgspec.ValidationError, kind: type, prefix: str) -> TrafficError:
-    """What msgspec says, in our words and with the way to the field."""
-    found = _PLACE.match(str(error))
-    assert found is not None
-    what, path = found["what"], (found["path"] or "").replace("[...]", "[]")
-    if unknown := _UNKNOWN.match(what):
-        name = unknown["name"]
-        what = _hinted("there is no such field", field_hint(kind, path, name))
-        path = ".".join(filter(None, (path, name)))
-    elif wrong := _NO_TYPE.match(what):
-        what = f"must be {_wanted(wrong['wanted'])}, not {_got(wrong['got'])}"
-    elif word := _NO_WORD.match(what):
-        what = _hinted(what, word_hint(kind, path, word["word"]))
-    return TrafficError(what, path=".".join(filter(None, (prefix, path))))
-
-
-def _wanted(kinds: str) -> str:
-    return " or ".join(_KINDS.get(each, each) for each in kinds.split(" | ") if each != "null")
-
-
-def _got(kind: str) -> str:
-    return "a fraction" if kind == "float" else _KINDS.get(kind, kind)
-
-
-def _hinted(what: str, hint: str) -> str:
-    return f"{what}: {hint}" if hint else what
 
 
 def _without_nulls(value: Any) -> Any:

@@ -7,14 +7,14 @@ from typing import Any, get_origin
 
 import msgspec
 
+from kubescene.flows.reading import bare_type
+from kubescene.flows.units import Cpu, Memory, Origin, Timeout, TrafficDuration
 from kubescene.traffic.spec.fields import API_VERSION, KIND, TrafficSpec
-from kubescene.traffic.spec.hints import bare_type
-from kubescene.traffic.spec.units import Cpu, Memory, Origin, Timeout, TrafficDuration
 
 INTRODUCTION = f"""\
 # The TrafficRun, field by field
 
-<!-- Made from traffic/spec/fields.py: pytest tests/traffic/test_reference.py --update -->
+<!-- Made from traffic/spec and flows: pytest tests/traffic/test_reference.py --update -->
 
 A file holds one object with `apiVersion: {API_VERSION}`, `kind: {KIND}`, `metadata.name` and the
 `spec` below. Everything that is not listed is a fault. Durations are written as `90s` or `1h30m`,

@@ -20,16 +20,17 @@ from kubescene.autoscalers import (
 )
 from kubescene.autoscalers.dispatcher import Partition
 from kubescene.clock import SECOND, Streams
-from kubescene.traffic.arrivals.arrivals import Arrivals
-from kubescene.traffic.flow.connections import LeastConnections
-from kubescene.traffic.flow.flow import Flow, Station
-from kubescene.traffic.flow.kernels import NEVER, Service
-from kubescene.traffic.flow.memory import MemoryRules
-from kubescene.traffic.flow.records import RequestColumns
-from kubescene.traffic.flow.routing import RandomRouting, RoundRobin, Router, Routing
-from kubescene.traffic.flow.sampling import ReplicaSample
-from kubescene.traffic.flow.waiting import WhenNone
-from kubescene.traffic.spec.fields import CpuDemand, TrafficSpec
+from kubescene.flows.arrivals import Arrivals
+from kubescene.flows.connections import LeastConnections
+from kubescene.flows.fields import CpuDemand
+from kubescene.flows.flow import Flow, Station
+from kubescene.flows.kernels import NEVER, Service
+from kubescene.flows.memory import MemoryRules
+from kubescene.flows.records import RequestColumns
+from kubescene.flows.routing import RandomRouting, RoundRobin, Router, Routing
+from kubescene.flows.sampling import ReplicaSample
+from kubescene.flows.waiting import WhenNone
+from kubescene.traffic.spec.fields import TrafficSpec
 from kubescene.traffic.spec.objects import autoscaler_of, goes_by_rates, goes_by_service
 from kubescene.traffic.world.entities import Entity, EntityKind, entity_name
 from kubescene.traffic.world.environment import OrderedSchedule

@@ -17,9 +17,9 @@ from kubescene.autoscalers.dispatcher import Partition
 from kubescene.autoscalers.interfaces import SERVICE
 from kubescene.clock import MILLISECOND, SECOND
 from kubescene.clock.batches import Integers
-from kubescene.traffic.flow.flow import Flow
-from kubescene.traffic.flow.percentiles import percentile_of_all
-from kubescene.traffic.flow.records import FAILED, RequestOutcome
+from kubescene.flows.flow import Flow
+from kubescene.flows.percentiles import percentile_of_all
+from kubescene.flows.records import FAILED, RequestOutcome
 from kubescene.traffic.spec.fields import ExternalMetricSeries, TrafficSpec
 from kubescene.traffic.world.entities import EntityKind, entity_name
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from kubescene.autoscalers import RecommendedPodResources, VerticalRecommendationResponse
-from kubescene.traffic.flow.memory import MemoryRules
+from kubescene.flows.memory import MemoryRules
 from kubescene.traffic.spec.fields import Replacement
 from kubescene.traffic.world.decisions import resource
 from kubescene.traffic.world.in_memory_replicas import InMemoryReplicas

@@ -11,9 +11,9 @@ import msgspec
 from kubescene.autoscalers import VerticalRecommendationResponse
 from kubescene.autoscalers.dispatcher import Partition
 from kubescene.errors import AutoscalerError
+from kubescene.flows.records import RequestColumns
+from kubescene.flows.sampling import MetricsTimes
 from kubescene.struct_types import build
-from kubescene.traffic.flow.records import RequestColumns
-from kubescene.traffic.flow.sampling import MetricsTimes
 from kubescene.traffic.spec.checks import MOST_REPLICAS
 from kubescene.traffic.spec.fields import TrafficSpec
 from kubescene.traffic.world.decisions import AutoscalerDecision, SizeDecision

@@ -263,6 +263,7 @@ def _check_nomination(
 def _check_transitions(
     new: JsonObject, old: JsonObject, spec: JsonObject, errors: ErrorList
 ) -> None:
+    all_restart = _may_all_restart(spec)
     for field, containers in (
         ("containerStatuses", "containers"),
         ("initContainerStatuses", "initContainers"),
@@ -277,9 +278,16 @@ def _check_transitions(
             name = status.get("name")
             if ended is None or name not in now or _is_terminated(now[name]):
                 continue
-            if not containers or not _may_restart(own.get(name), spec, ended):
+            if not containers or not (all_restart or _may_restart(own.get(name), spec, ended)):
                 at = STATUS.child(field).index(position).child("state")
                 errors.forbidden(at, _NO_REVIVAL)
+
+
+def _may_all_restart(spec: JsonObject) -> bool:
+    """Whether a container has a rule that restarts all containers of its pod."""
+    containers = [*(spec.get("initContainers") or ()), *(spec.get("containers") or ())]
+    rules = [rule for each in containers for rule in each.get("restartPolicyRules") or ()]
+    return any(rule.get("action") == "RestartAllContainers" for rule in rules)
 
 
 def _is_terminated(status: JsonObject) -> bool:

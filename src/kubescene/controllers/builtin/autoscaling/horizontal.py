@@ -18,6 +18,7 @@ from kubescene.control.loops import ControllerContext
 from kubescene.controllers.builtin.late_pods import LatePodsController
 from kubescene.controllers.reconcile import NOTHING, ObjectKey, Plan, Write
 from kubescene.errors import ApiError
+from kubescene.usage.registry import UsageRegistry
 
 if TYPE_CHECKING:
     from kubescene.controllers.builtin.autoscaling.passes import Passes
@@ -33,8 +34,9 @@ class HorizontalReconciler:
     name = "horizontalpodautoscaler"
     kinds: Sequence[GroupVersionKind] = (AUTOSCALER,)
 
-    def __init__(self) -> None:
+    def __init__(self, usage: UsageRegistry) -> None:
         self.needs_pods = False
+        self._usage = usage
         self._due: dict[ObjectKey, int] = {}
         """When each is looked at next."""
         self._pods: dict[str, dict[str, Record]] = {}
@@ -81,7 +83,7 @@ class HorizontalReconciler:
         if self._passes is None:
             from kubescene.controllers.builtin.autoscaling.passes import Passes
 
-            self._passes = Passes()
+            self._passes = Passes(self._usage)
         return self._passes
 
     def _in(self, namespace: str) -> Iterator[Record]:
@@ -91,4 +93,4 @@ class HorizontalReconciler:
 
 def horizontal_autoscaler(context: ControllerContext) -> LatePodsController:
     """The factory of the controller."""
-    return LatePodsController(HorizontalReconciler(), context, traits=EVERYTHING)
+    return LatePodsController(HorizontalReconciler(context.usage), context, traits=EVERYTHING)

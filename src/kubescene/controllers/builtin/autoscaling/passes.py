@@ -4,7 +4,7 @@ The decision itself is `kubescene.autoscalers.horizontal`; here it gets its scal
 and what it wants becomes writes, Events and a fact.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from msgspec import Struct
 
@@ -41,6 +41,7 @@ from kubescene.errors import ApiError, BadRequestError, NotFoundError
 from kubescene.recording import Notice, regarding
 from kubescene.types import JsonObject
 from kubescene.usage.measuring import MeasuredPod, Measurements
+from kubescene.usage.registry import UsageRegistry
 from kubescene.usage.series import METRIC_SERIES, MetricSeries, read_series
 
 REPORTER = "horizontal-pod-autoscaler"
@@ -60,7 +61,8 @@ class ReplicasDecided(Struct, frozen=True):
 class Passes:
     """What is remembered of autoscalers between their passes."""
 
-    def __init__(self, options: HorizontalOptions | None = None) -> None:
+    def __init__(self, usage: UsageRegistry, options: HorizontalOptions | None = None) -> None:
+        self._usage = usage
         self._options = options or HorizontalOptions()
         self._histories: dict[ObjectKey, History] = {}
         self._selectors: dict[ObjectKey, LabelSelector] = {}
@@ -84,7 +86,7 @@ class Passes:
         spec = self._spec(key, autoscaler)
         scaled = self._read_pods(key.namespace, pods)
         scale = scale_of(autoscaler, spec, reader)
-        metrics = metrics_of(self._known_series(key.namespace, reader), scaled, now)
+        metrics = self._metrics(key.namespace, scaled, reader, now)
         decision = decide(
             spec,
             HorizontalStatus.of(autoscaler.get("status") or {}),
@@ -147,6 +149,18 @@ class Passes:
         self._pods[namespace] = known
         return [pod for _, pod in known.values()]
 
+    def _metrics(
+        self, namespace: str, pods: Sequence[ScaledPod], reader: Reader, now: int
+    ) -> RecordedMetrics:
+        measured = Measurements(
+            self._known_series(namespace, reader),
+            map(measured_pod, pods),
+            now,
+            scraped=self._usage.scraped(namespace, now),
+            services=self._usage.scraped_services(namespace, now),
+        )
+        return metrics_of(measured)
+
     def _others(self, key: ObjectKey) -> list[OtherAutoscaler]:
         return [
             OtherAutoscaler(other.name, selector)
@@ -207,11 +221,8 @@ def scale_of(autoscaler: JsonObject, spec: HorizontalSpec, reader: Reader) -> Sc
     return Scale(replicas, status.get("selector", ""), status.get("replicas", 0))
 
 
-def metrics_of(
-    series: Iterable[MetricSeries], pods: Iterable[ScaledPod], now: int
-) -> RecordedMetrics:
+def metrics_of(measured: Measurements) -> RecordedMetrics:
     """What the metrics APIs answer."""
-    measured = Measurements(series, map(measured_pod, pods), now)
     usage = measured.usage()
     return RecordedMetrics(
         resource_metrics=tuple(
@@ -221,14 +232,13 @@ def metrics_of(
         pod_series=tuple(
             PodSeries(
                 each.metric,
-                tuple(PodValue(pod, value, measured.time) for pod, value in values.items()),
+                tuple(PodValue(pod, value, measured.time) for pod, value in each.values.items()),
             )
-            for each, values in measured.of_pods()
+            for each in measured.of_pods()
         ),
         object_series=tuple(
-            ObjectSeries(each.metric, *each.object, value, each.labels)
-            for each, value in measured.of_objects()
-            if each.object is not None
+            ObjectSeries(each.metric, each.kind, each.name, each.value, each.labels)
+            for each in measured.of_objects()
         ),
         external_series=tuple(
             ExternalSeries(each.metric, (value,), each.labels)

@@ -1,1 +1,1 @@
-"""What goes with another: dependents, objects of a namespace, and Events that are old."""
+"""What goes with another: dependents, and Events that are old."""

@@ -1,1 +1,1 @@
-"""What namespaces are allowed: quotas, and what is used of them."""
+"""Namespaces: how they end, and what they are allowed (quotas, and what is used of them)."""

@@ -33,7 +33,7 @@ MESSAGE = "Taint manager: deleting due to NoExecute taint"
 MENTION = b'"NoExecute"'
 
 
-class Eviction(Struct, frozen=True):
+class DueEviction(Struct, frozen=True):
     """When a pod goes, and when that was decided."""
 
     uid: str
@@ -50,7 +50,7 @@ class TaintEvictionReconciler:
     def __init__(self) -> None:
         self._tainted: dict[str, list[JsonObject]] = {}
         self._pods = PodsOnNodes()
-        self._due: dict[ObjectKey, Eviction] = {}
+        self._due: dict[ObjectKey, DueEviction] = {}
         self._evicted: dict[ObjectKey, str] = {}
         self.needs_pods = False
 
@@ -114,7 +114,7 @@ class TaintEvictionReconciler:
         if due is not None and due.since < now:
             return NOTHING  # What was decided first holds, whatever other taints have come.
         wait = go_seconds(seconds)
-        self._due[key] = Eviction(pod["metadata"]["uid"], now, now + wait)
+        self._due[key] = DueEviction(pod["metadata"]["uid"], now, now + wait)
         return Plan(requeue_after=wait)
 
     def refused(self, key: ObjectKey, write: Write, error: ApiError, reader: Reader) -> Plan:
@@ -124,7 +124,7 @@ class TaintEvictionReconciler:
             return NOTHING
         raise error
 
-    def _due_of(self, key: ObjectKey, pod: JsonObject | None) -> Eviction | None:
+    def _due_of(self, key: ObjectKey, pod: JsonObject | None) -> DueEviction | None:
         """What was decided about this pod; what concerned one of its name is forgotten."""
         due = self._due.get(key)
         if due is None or (pod is not None and pod["metadata"]["uid"] == due.uid):

@@ -5,8 +5,9 @@ from kubescene.types import JsonObject
 
 OUTAGE = own_kind("Outage")
 SILENT, GONE, RECLAIM = "NodesSilent", "NodesGone", "SpotReclaim"
-SIMULATED = (SILENT, GONE, RECLAIM)
-NOT_YET = ("ImagePull", "CpuStolen", "NoCapacity", "BootsSlow", "BootsFail", "MetricsGap")
+PULL, STOLEN = "ImagePull", "CpuStolen"
+SIMULATED = (SILENT, GONE, RECLAIM, PULL, STOLEN)
+NOT_YET = ("NoCapacity", "BootsSlow", "BootsFail", "MetricsGap")
 
 _WHOLE: JsonObject = {"type": "integer"}
 _SELECTOR: JsonObject = {
@@ -34,7 +35,14 @@ _SPEC: JsonObject = {
     "properties": {
         "what": {"type": "string", "enum": [*SIMULATED, *NOT_YET]},
         "nodes": {**_SELECTOR, "description": "A label selector; empty: all nodes."},
-        "pods": {**_SELECTOR, "description": "Not simulated yet."},
+        "pods": {**_SELECTOR, "description": "ImagePull: whose images; absent: all pods."},
+        "namespace": {**TEXT, "description": "ImagePull: of pods there alone."},
+        "pullTime": {**TEXT, "description": "ImagePull: so much longer a pull takes."},
+        "pullError": {**TEXT, "description": "ImagePull: pulls fail with these words."},
+        "cpuShare": {
+            "type": "number",
+            "description": "CpuStolen: the share of CPU that is gone, above 0 and below 1.",
+        },
         "groups": {**_SELECTOR, "description": "Not simulated yet."},
         "share": {"type": "number", "description": "The share of them, above 0 and at most 1."},
         "count": {"type": "integer", "minimum": 1, "description": "How many of them."},

@@ -1,16 +1,31 @@
-"""What Outages do to nodes, and how that is taken back: ordinary writes."""
+"""What Outages do to nodes, and how that is taken back: ordinary writes.
 
+What an Outage alone can say of a node (slow pulls, stolen CPU) is an annotation of its name, so
+that several of them go on beside each other. What a node either is or is not (silent, given notice)
+several of them share: the last one that ends takes it back.
+"""
+
+import hashlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from kubescene.api.kinds import NODE
 from kubescene.api.own_kinds import GROUP
+from kubescene.api.text.encoding import encode
 from kubescene.client import ObjectRef, Reader
 from kubescene.controllers.authoring import owner_key
 from kubescene.controllers.builtin.nodes.node_conditions import NO_SCHEDULE, taint, taints_of
 from kubescene.controllers.builtin.nodes.node_groups import INSTANCE
-from kubescene.controllers.builtin.outages.definition import GONE, OUTAGE, RECLAIM, SILENT
+from kubescene.controllers.builtin.outages.definition import (
+    GONE,
+    OUTAGE,
+    PULL,
+    RECLAIM,
+    SILENT,
+    STOLEN,
+)
 from kubescene.controllers.kubelet.heartbeats import ANNOTATION, STOPPED
+from kubescene.controllers.kubelet.images import PULLS
 from kubescene.controllers.reconcile import Delete, Patch, Write
 from kubescene.recording import WARNING, Notice, regarding
 from kubescene.types import JsonObject
@@ -18,28 +33,40 @@ from kubescene.types import JsonObject
 NAME = "outage"
 """The controller's."""
 RECLAIMED = f"{GROUP}/spot-reclaim"
+STEALS = f"stolen.{GROUP}/"
+"""And those that name a share of the node's CPU that is gone."""
+LONGEST_NAME = 63
+"""Of an annotation, behind its prefix."""
 RUNNING = "Running"
+
+Begin = Callable[[JsonObject, JsonObject, str], Sequence[Write]]
+"""From the Outage, the node and the instant."""
+End = Callable[[JsonObject, JsonObject], Sequence[Write]]
 
 
 class Effect(NamedTuple):
-    """What happens to a node in the beginning (at an instant), if it is let off, in the end."""
+    """What happens to a node in the beginning, if it is let off, and in the end."""
 
-    begin: Callable[[JsonObject, str], Sequence[Write]]
-    release: Callable[[JsonObject], Sequence[Write]]
-    end: Callable[[JsonObject], Sequence[Write]]
-
-
-def silenced(node: JsonObject, now: str) -> Sequence[Write]:
-    del now
-    return (_annotated(node, STOPPED),)
+    begin: Begin
+    release: End
+    end: End
+    is_shared: bool = True
+    """Whether several Outages on a node do no more than one."""
 
 
-def heard(node: JsonObject) -> Sequence[Write]:
-    return (_annotated(node, None),)
+def silenced(outage: JsonObject, node: JsonObject, now: str) -> Sequence[Write]:
+    del outage, now
+    return (_annotated(node, ANNOTATION, STOPPED),)
 
 
-def noticed(node: JsonObject, now: str) -> Sequence[Write]:
+def heard(outage: JsonObject, node: JsonObject) -> Sequence[Write]:
+    del outage
+    return (_annotated(node, ANNOTATION, None),)
+
+
+def noticed(outage: JsonObject, node: JsonObject, now: str) -> Sequence[Write]:
     """The notice that a node will be reclaimed: a taint and an event."""
+    del outage
     others = [each for each in taints_of(node) if each["key"] != RECLAIMED]
     taints = [*others, taint(RECLAIMED, NO_SCHEDULE, now)]
     message = "The provider takes this node back soon"
@@ -47,14 +74,15 @@ def noticed(node: JsonObject, now: str) -> Sequence[Write]:
     return (Patch(ObjectRef.to(node), {"spec": {"taints": taints}}, notice=notice),)
 
 
-def unnoticed(node: JsonObject) -> Sequence[Write]:
+def unnoticed(outage: JsonObject, node: JsonObject) -> Sequence[Write]:
+    del outage
     taints = [each for each in taints_of(node) if each["key"] != RECLAIMED]
     return (Patch(ObjectRef.to(node), {"spec": {"taints": taints or None}}),)
 
 
-def gone(node: JsonObject, now: str = "") -> Sequence[Write]:
+def gone(outage: JsonObject, node: JsonObject, now: str = "") -> Sequence[Write]:
     """The node goes at once, and its machine with it, if it has one."""
-    del now
+    del outage, now
     machine = owner_key(node, INSTANCE)
     node_gone = Delete(ObjectRef.to(node))
     return (
@@ -62,24 +90,64 @@ def gone(node: JsonObject, now: str = "") -> Sequence[Write]:
     )
 
 
-def _annotated(node: JsonObject, value: str | None) -> Patch:
-    return Patch(ObjectRef.to(node), {"metadata": {"annotations": {ANNOTATION: value}}})
+def pulls_troubled(outage: JsonObject, node: JsonObject, now: str) -> Sequence[Write]:
+    """Pulls on the node take longer or fail; the kubelet reads it."""
+    del now
+    spec = outage["spec"]
+    fields = {"time": "pullTime", "error": "pullError", "pods": "pods", "namespace": "namespace"}
+    trouble = {name: spec[field] for name, field in fields.items() if spec.get(field) is not None}
+    return (_annotated(node, own_annotation(PULLS, outage), encode(trouble).decode()),)
+
+
+def pulls_mended(outage: JsonObject, node: JsonObject) -> Sequence[Write]:
+    return (_annotated(node, own_annotation(PULLS, outage), None),)
+
+
+def robbed(outage: JsonObject, node: JsonObject, now: str) -> Sequence[Write]:
+    """A share of its CPU is gone, though the node does not know: what it offers stays."""
+    del now
+    share = str(outage["spec"]["cpuShare"])
+    return (_annotated(node, own_annotation(STEALS, outage), share),)
+
+
+def restored(outage: JsonObject, node: JsonObject) -> Sequence[Write]:
+    return (_annotated(node, own_annotation(STEALS, outage), None),)
+
+
+def own_annotation(prefix: str, outage: JsonObject) -> str:
+    """The annotation of an Outage; names that are too long for one end in their digest."""
+    name: str = outage["metadata"]["name"]
+    if len(name) > LONGEST_NAME:
+        digest = hashlib.sha256(name.encode()).hexdigest()[:10]
+        name = f"{name[: LONGEST_NAME - 11]}-{digest}"
+    return prefix + name
+
+
+def _annotated(node: JsonObject, annotation: str, value: str | None) -> Patch:
+    return Patch(ObjectRef.to(node), {"metadata": {"annotations": {annotation: value}}})
 
 
 EFFECTS: Mapping[str, Effect] = {
     SILENT: Effect(silenced, heard, heard),
     GONE: Effect(gone, gone, gone),
     RECLAIM: Effect(noticed, unnoticed, gone),
+    PULL: Effect(pulls_troubled, pulls_mended, pulls_mended, is_shared=False),
+    STOLEN: Effect(robbed, restored, restored, is_shared=False),
 }
 
 
 def released(outage: JsonObject, names: Collection[str], reader: Reader) -> list[Write]:
     """What takes a running Outage back from nodes; those that another one holds stay with it."""
+    effect = EFFECTS[outage["status"]["what"]]
+    held = _held_by_others(outage, reader) if effect.is_shared else ()
+    nodes = found_nodes([name for name in names if name not in held], reader)
+    return [write for node in nodes for write in effect.release(outage, node)]
+
+
+def _held_by_others(outage: JsonObject, reader: Reader) -> set[str]:
     what, own = outage["status"]["what"], outage["metadata"]["name"]
     others = [each for each in reader.list(OUTAGE) if each["metadata"]["name"] != own]
-    held = {n for each in others if is_running(each, what) for n in each["status"]["affected"]}
-    nodes = found_nodes([name for name in names if name not in held], reader)
-    return [write for node in nodes for write in EFFECTS[what].release(node)]
+    return {n for each in others if is_running(each, what) for n in each["status"]["affected"]}
 
 
 def ended(outage: JsonObject, reader: Reader) -> list[Write]:
@@ -87,7 +155,7 @@ def ended(outage: JsonObject, reader: Reader) -> list[Write]:
     effect, affected = EFFECTS[outage["status"]["what"]], outage["status"].get("affected") or ()
     if effect.end is effect.release:
         return released(outage, affected, reader)
-    return [write for node in found_nodes(affected, reader) for write in effect.end(node)]
+    return [write for node in found_nodes(affected, reader) for write in effect.end(outage, node)]
 
 
 def found_nodes(names: Collection[str], reader: Reader) -> list[JsonObject]:

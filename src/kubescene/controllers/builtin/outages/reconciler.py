@@ -94,7 +94,7 @@ class OutageReconciler:
             "ends": ends_at(outage["spec"], now),
             **affected(nodes, there),
         }
-        writes = [write for node in nodes for write in EFFECTS[what].begin(node, format_time(now))]
+        writes = begun(outage, what, nodes, now)
         return Plan((*writes, told(outage, **status)), notices=(extent(outage, status, there),))
 
     def _go_on(self, outage: JsonObject, reader: Reader, now: int) -> Plan:
@@ -123,13 +123,11 @@ class OutageReconciler:
             return self._end(outage, reader, ends=format_time(now))
         nodes, there = self._drawn(outage, reader)
         names, before = [name_of(node) for node in nodes], status.get("affected") or ()
-        effect = EFFECTS[status["what"]]
         let_off = [name for name in before if name not in names]
-        added = [node for node in nodes if name_of(node) not in before]
-        writes = [
-            *released(outage, let_off, reader),
-            *(write for node in added for write in effect.begin(node, format_time(now))),
-        ]
+        # What several share has begun already; what it says itself may have changed.
+        known = before if EFFECTS[status["what"]].is_shared else ()
+        fresh = [node for node in nodes if name_of(node) not in known]
+        writes = [*released(outage, let_off, reader), *begun(outage, status["what"], fresh, now)]
         new = {"ends": ends, **affected(nodes, there)}
         wait = None if ends is None else parse_time(ends) - now
         return Plan((*writes, told(outage, **new)), wait, (extent(outage, new, there),))
@@ -155,6 +153,12 @@ class OutageReconciler:
         }
         chosen = {*sorted(ranks, key=lambda name: (ranks[name], name))[:count]}
         return [node for node in nodes if name_of(node) in chosen], everyone
+
+
+def begun(outage: JsonObject, what: str, nodes: Sequence[JsonObject], now: int) -> list[Write]:
+    """What an Outage does to nodes in its beginning."""
+    effect, instant = EFFECTS[what], format_time(now)
+    return [write for node in nodes for write in effect.begin(outage, node, instant)]
 
 
 def refusal(outage: JsonObject, fault: str) -> Plan:

@@ -10,12 +10,29 @@ from typing import Any, NamedTuple
 
 from kubescene.api.selectors.label_selectors import from_label_selector
 from kubescene.api.selectors.requirements import SelectorError
-from kubescene.controllers.builtin.outages.definition import NOT_YET, RECLAIM, SILENT, SIMULATED
+from kubescene.controllers.builtin.outages.definition import (
+    NOT_YET,
+    PULL,
+    RECLAIM,
+    SILENT,
+    SIMULATED,
+    STOLEN,
+)
 from kubescene.durations import parse_duration
 from kubescene.types import JsonObject
 
 NOTICE = "2m"
-LENGTHS = ("after", "for", "notice")
+LENGTHS = ("after", "for", "notice", "pullTime")
+OWN_FIELDS = {
+    "notice": RECLAIM,
+    "pods": PULL,
+    "namespace": PULL,
+    "pullTime": PULL,
+    "pullError": PULL,
+    "cpuShare": STOLEN,
+}
+"""Fields that only one of them has."""
+COMING_BACK = (SILENT, PULL, STOLEN)
 ELSEWHERE = {
     "NoCapacity": "a NodeGroup says it itself, in spec.quota and spec.faults",
     "BootsSlow": "a NodeGroup says it itself, in spec.boot",
@@ -45,18 +62,20 @@ def spec_faults(spec: JsonObject) -> Iterator[SpecFault]:
         simulated = ", ".join(SIMULATED)
         yield SpecFault("what", f"{what} is not simulated yet{reason}; there are: {simulated}")
         return
-    for name in ("pods", "groups"):
-        if name in spec:
-            yield SpecFault(name, f"not simulated yet; {what} needs nodes")
+    if "groups" in spec:
+        yield SpecFault("groups", f"not simulated yet; {what} needs nodes")
     if "nodes" not in spec:
         yield SpecFault("nodes", f"{what} needs a selector; write {{}} for all nodes")
-    else:
-        yield from _selector_faults("nodes", spec["nodes"])
+    for name in ("nodes", "pods"):
+        if name in spec:
+            yield from _selector_faults(name, spec[name])
     yield from _amount_faults(spec)
-    if "for" in spec and what != SILENT:
+    if "for" in spec and what not in COMING_BACK:
         yield SpecFault("for", f"nodes do not come back from {what}; leave it away")
-    if "notice" in spec and what != RECLAIM:
-        yield SpecFault("notice", f"only {RECLAIM} has one")
+    for name, owner in OWN_FIELDS.items():
+        if name in spec and what != owner:
+            yield SpecFault(name, f"only {owner} has it, and this is {what}; leave it away")
+    yield from _own_faults(spec)
     for name in LENGTHS:
         if name in spec and (unreadable := _unreadable(spec[name])):
             yield SpecFault(name, unreadable)
@@ -67,6 +86,16 @@ def _amount_faults(spec: JsonObject) -> Iterator[SpecFault]:
         yield SpecFault("share", "only one of share and count can be given")
     if not 0 < spec.get("share", 1) <= 1:
         yield SpecFault("share", f"must be above 0 and at most 1, not {spec['share']}")
+
+
+def _own_faults(spec: JsonObject) -> Iterator[SpecFault]:
+    """What belongs to one of them alone, and is not there or makes no sense."""
+    if spec["what"] == PULL and not spec.get("pullTime") and not spec.get("pullError"):
+        message = "ImagePull needs pullTime (pulls are slow), pullError (pulls fail), or both"
+        yield SpecFault("pullTime", message)
+    if spec["what"] == STOLEN and not 0 < spec.get("cpuShare", 0) < 1:
+        given = spec.get("cpuShare", "nothing")
+        yield SpecFault("cpuShare", f"{STOLEN} needs a share above 0 and below 1, not {given}")
 
 
 def _selector_faults(name: str, selector: Any) -> Iterator[SpecFault]:

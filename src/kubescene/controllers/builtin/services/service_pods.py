@@ -24,7 +24,7 @@ LAST_CHANGE = "endpoints.kubernetes.io/last-change-trigger-time"
 HEADLESS = "service.kubernetes.io/headless"
 
 
-class Selection:
+class ServiceSelection:
     """The pods of one Service. Not ``filled``: those that were there before are not in."""
 
     def __init__(self, selector: Mapping[str, str]) -> None:
@@ -45,7 +45,7 @@ class ServicePods:
     """The selections of all Services that have a selector."""
 
     def __init__(self) -> None:
-        self._selections: dict[ObjectKey, Selection] = {}
+        self._selections: dict[ObjectKey, ServiceSelection] = {}
         self._clues: dict[tuple[str, str, str], dict[ObjectKey, None]] = {}
         self._services_of: dict[ObjectKey, dict[ObjectKey, None]] = {}
         """By pod, the Services that have it."""
@@ -113,7 +113,7 @@ class ServicePods:
             del self._clues[key.namespace, *known.clue][key]
             del self._selections[key]
         if selector:
-            selection = self._selections[key] = Selection(selector)
+            selection = self._selections[key] = ServiceSelection(selector)
             self._clues.setdefault((key.namespace, *selection.clue), {}).setdefault(key)
 
     def _selecting(self, namespace: str, labels: Mapping[str, str]) -> dict[ObjectKey, None]:
@@ -126,7 +126,7 @@ class ServicePods:
                     found.setdefault(key)
         return found
 
-    def _fill(self, key: ObjectKey, selection: Selection, reader: Reader) -> None:
+    def _fill(self, key: ObjectKey, selection: ServiceSelection, reader: Reader) -> None:
         labels = from_labels(selection.selector)
         for pod in reader.list(POD, namespace=key.namespace, labels=labels):
             name = pod["metadata"]["name"]

@@ -18,6 +18,7 @@ from kubescene.api.scheme import GroupVersionKind
 from kubescene.api.selectors import from_label_selector
 from kubescene.client import ObjectRef, Reader
 from kubescene.control.loops import ControllerContext
+from kubescene.controllers.authoring import controller_of
 from kubescene.controllers.builtin.workloads.orphans import Orphans
 from kubescene.controllers.builtin.workloads.pod_tally import TERMINAL_PHASES
 from kubescene.controllers.builtin.workloads.rollouts import status as statuses
@@ -26,7 +27,6 @@ from kubescene.controllers.builtin.workloads.rollouts.revisions import (
     REVISION_ANNOTATION,
     changed_annotations,
     new_replica_set,
-    owner_reference,
     size_annotations,
     surplus_history,
 )
@@ -394,7 +394,7 @@ def scaled(rollout: Rollout, name: str, before: int, size: int) -> Notice | None
 
 def adopt(replica_set: JsonObject, deployment: JsonObject) -> Patch:
     metadata = replica_set["metadata"]
-    references = [*(metadata.get("ownerReferences") or ()), owner_reference(deployment)]
+    references = [*(metadata.get("ownerReferences") or ()), controller_of(deployment)]
     patch = {"metadata": {"ownerReferences": references, "uid": metadata["uid"]}}
     return Patch(ObjectRef.to(replica_set), patch)
 

@@ -5,10 +5,11 @@ there is nothing to adopt.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from typing import Generic, Protocol, TypeVar
 
-from kubescene.api.records.changes import DELETED, Change
-from kubescene.api.selectors import LabelSelector
+from kubescene.api.records.changes import ADDED, DELETED, Change
+from kubescene.api.selectors import LabelSelector, from_label_selector
 from kubescene.client import ObjectRef
 from kubescene.controllers.reconcile import ObjectKey, Patch
 from kubescene.types import JsonObject
@@ -67,6 +68,73 @@ class Orphans:
             else:
                 self._adoptable[owner].pop(name, None)
         return matching
+
+
+class PodOwner(Protocol):
+    """What a controller remembers of an object that has pods."""
+
+    @property
+    def key(self) -> ObjectKey:
+        """The object."""
+        ...
+
+    def remove(self, name: str, /) -> None:
+        """A pod is no longer its own."""
+        ...
+
+
+OwnerT = TypeVar("OwnerT", bound=PodOwner)
+
+
+class PodOwners(Generic[OwnerT]):
+    """Objects that have pods and revisions, by uid, and who of them could adopt which."""
+
+    def __init__(self, remember: Callable[[ObjectKey, LabelSelector], OwnerT]) -> None:
+        self._remember = remember
+        self.by_uid: dict[str, OwnerT] = {}
+        self.pods = Orphans()
+        self.revisions = Orphans()
+
+    def of(self, obj: JsonObject | None) -> OwnerT | None:
+        """What is remembered of an object, if it is there."""
+        return None if obj is None else self.by_uid.get(obj["metadata"]["uid"])
+
+    def observe(self, change: Change) -> ObjectKey:
+        """Note that one comes or goes."""
+        record = change.record
+        key = ObjectKey(record.namespace, record.name)
+        if change.type is DELETED:
+            self.by_uid.pop(record.uid, None)
+            self.pods.forget(key)
+            self.revisions.forget(key)
+        elif change.type is ADDED:
+            selector = from_label_selector(change.object["spec"]["selector"])
+            self.by_uid[record.uid] = self._remember(key, selector)
+            self.pods.select(key, selector)
+            self.revisions.select(key, selector)
+        return key
+
+    def observe_pod(
+        self, change: Change, put: Callable[[OwnerT, Change], bool]
+    ) -> Iterable[ObjectKey]:
+        """Note a change of a pod; whom does it concern?
+
+        ``put`` notes a pod at its owner, and says whether that means something to the owner.
+        """
+        record, previous = change.record, change.previous
+        owner = self.by_uid.get(record.owner) if record.owner else None
+        before = self.by_uid.get(previous.owner) if previous and previous.owner else None
+        if owner is not None and owner is before and change.type is not DELETED:
+            return (owner.key,) if put(owner, change) else ()
+        concerned = dict.fromkeys(self.pods.observe(change))
+        if before is not None:
+            before.remove(record.name)
+            concerned.setdefault(before.key)
+        if owner is not None:
+            if change.type is not DELETED:
+                put(owner, change)
+            concerned.setdefault(owner.key)
+        return concerned
 
 
 def released(pod: JsonObject, uid: str) -> Patch:

@@ -32,7 +32,7 @@ class QuotaExceededError(Exception):
     """A quota does not allow it; the message says which, and why."""
 
 
-class Charge(Struct, frozen=True):
+class QuotaCharge(Struct, frozen=True):
     """What a quota would have used, by those names that a write changes."""
 
     quota: str
@@ -75,7 +75,7 @@ def is_counted(verb: str, subresource: str, resource: GroupResource) -> bool:
 
 def raised(
     obj: JsonObject, old: JsonObject | None, resource: GroupResource, store: Store, now: int
-) -> list[Charge]:
+) -> list[QuotaCharge]:
     """What quotas will have used when an object is written, quota by quota in order of names.
 
     ``old`` is what it replaces: only what comes on top is charged. Raises `QuotaExceededError`.
@@ -118,7 +118,7 @@ def pertinent(
         yield quota
 
 
-def charged(quota: JsonObject, more: Usage) -> Charge | None:
+def charged(quota: JsonObject, more: Usage) -> QuotaCharge | None:
     """What a quota will have used; None if it measures nothing of it."""
     status = quota["status"]
     hard = {name: parse(amount) for name, amount in status["hard"].items()}
@@ -132,7 +132,7 @@ def charged(quota: JsonObject, more: Usage) -> Charge | None:
             f"exceeded quota: {name}, requested: {shown(asked, exceeded)}, "
             f"used: {shown(used, exceeded)}, limited: {shown(hard, exceeded)}"
         )
-    return Charge(name, {each: str(total[each]) for each in sorted(total)}) if total else None
+    return QuotaCharge(name, {each: str(total[each]) for each in sorted(total)}) if total else None
 
 
 def shown(amounts: Mapping[str, Quantity], names: list[str]) -> str:

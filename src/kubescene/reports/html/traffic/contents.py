@@ -10,16 +10,16 @@ import numpy as np
 from kubescene.api.text.yaml_text import read_yaml
 from kubescene.autoscalers import HPA_TYPES, RecommendedPodResources
 from kubescene.clock.batches import Integers
+from kubescene.flows.records import FAILED, RequestOutcome
+from kubescene.flows.units import Cpu, Memory
 from kubescene.reports.html.contents import Figure
 from kubescene.reports.html.traffic.charts import Chart, ChartLine, ChartMark, Level, Point, seconds
 from kubescene.reports.words import counted
 from kubescene.traffic import AutoscalerDecision, Summary, TrafficResult
 from kubescene.traffic.decided import reserved_over_time
-from kubescene.traffic.flow.records import FAILED, RequestOutcome
 from kubescene.traffic.measures import all_percentile_s, percentile_s
 from kubescene.traffic.skenario.series import cpu_utilizations, levels
 from kubescene.traffic.spec.objects import autoscaler_of
-from kubescene.traffic.spec.units import Cpu, Memory
 
 PLACES = 450
 """So many points a line has at most, one for every two units of width."""

@@ -2,13 +2,11 @@
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 
 from kubescene.api.text.yaml_text import dump_yaml
 from kubescene.markup import Markup, h, table
 from kubescene.reports.html import sections
-from kubescene.reports.html.shell import ASSETS as SHARED
-from kubescene.reports.html.shell import Shell, footer
+from kubescene.reports.html.shell import PAGES, STYLE, Shell, footer
 from kubescene.reports.html.traffic import contents
 from kubescene.reports.html.traffic.charts import drawn, seconds, told_time
 from kubescene.traffic import (
@@ -22,11 +20,7 @@ from kubescene.traffic import (
 from kubescene.traffic.decided import kept_for, size_changes
 from kubescene.version import __version__
 
-ASSETS = Path(__file__).parent / "assets"
-SHELL = Shell(
-    (SHARED / "style.css", ASSETS / "traffic.css"),
-    (SHARED / "dom.js", SHARED / "theme.js", ASSETS / "traffic.js"),
-)
+SHELL = Shell((STYLE, PAGES / "traffic.css"), PAGES / "traffic.js")
 MOST_TOLD = 300
 TONES = {
     Verdict.KEPT: "good",

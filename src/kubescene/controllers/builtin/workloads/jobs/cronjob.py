@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from kubescene.api.cron import Schedule, is_known_zone, parse_schedule, zone_named
+from kubescene.api.cron import CronSchedule, is_known_zone, parse_schedule, zone_named
 from kubescene.api.kinds import CRON_JOB, JOB
 from kubescene.api.options import LASTING, DeleteOptions
 from kubescene.api.records.changes import ADDED, DELETED, Change
@@ -241,7 +241,7 @@ class CronJobPass(Struct):
             self._run(due)
         return next_look(self.cron_job, schedule, self.now, self.changes.get("lastScheduleTime"))
 
-    def _due(self, schedule: Schedule) -> tuple[int | None, bool]:
+    def _due(self, schedule: CronSchedule) -> tuple[int | None, bool]:
         begin = begins_at(self.cron_job)
         deadline = self.spec.get("startingDeadlineSeconds")
         if deadline is not None:
@@ -318,7 +318,7 @@ class CronJobPass(Struct):
         self.notices.append(notice(self.cron_job, kind, reason, message))
 
 
-def schedule_of(cron_job: JsonObject) -> Schedule | None:
+def schedule_of(cron_job: JsonObject) -> CronSchedule | None:
     spec = cron_job["spec"]
     zone = spec.get("timeZone")
     text = spec["schedule"] if zone is None else f"TZ={zone} {spec['schedule']}"
@@ -334,7 +334,7 @@ def begins_at(cron_job: JsonObject) -> int:
     return parse_time(last or cron_job["metadata"]["creationTimestamp"])
 
 
-def newest_due(schedule: Schedule, begin: int, now: int) -> tuple[int | None, bool]:
+def newest_due(schedule: CronSchedule, begin: int, now: int) -> tuple[int | None, bool]:
     """The newest time since ``begin`` that is due, and whether very many were missed."""
     first = schedule.next(begin)
     if first is None or now < first:
@@ -351,7 +351,7 @@ def newest_due(schedule: Schedule, begin: int, now: int) -> tuple[int | None, bo
 
 
 def next_look(
-    cron_job: JsonObject, schedule: Schedule, now: int, last_run: str | None = None
+    cron_job: JsonObject, schedule: CronSchedule, now: int, last_run: str | None = None
 ) -> int | None:
     """After how long the next time is due. The clock is exact, so no moment is added to it."""
     begin = begins_at(cron_job) if last_run is None else parse_time(last_run)

@@ -48,8 +48,8 @@ from kubescene.controllers.builtin.workloads.jobs.rules import (
     FAILURE_TARGET,
     TERMINAL,
     TOO_MANY_FAILED_INDEXES,
-    BackOff,
-    Verdict,
+    JobBackOff,
+    PolicyVerdict,
     condition,
     exceeds_restarts,
     is_failed,
@@ -91,7 +91,7 @@ class JobReconciler:
     def __init__(self) -> None:
         self._jobs: dict[str, ObjectKey] = {}
         self._pods: dict[str, JobPods] = {}
-        self._back_offs: dict[str, BackOff] = {}
+        self._back_offs: dict[str, JobBackOff] = {}
         self._loose: dict[ObjectKey, dict[ObjectKey, None]] = {}
         """Pods that a Job has left behind, or let go, and that still have its finalizer."""
 
@@ -151,7 +151,9 @@ class JobReconciler:
         uid = job["metadata"]["uid"]
         if job["spec"].get("manualSelector") and (adopted := adoptions(job, reader)):
             return Plan((*loose, *adopted))
-        job_pass = JobPass(job, self._pods[uid], self._back_offs.get(uid, BackOff()), reader, now)
+        job_pass = JobPass(
+            job, self._pods[uid], self._back_offs.get(uid, JobBackOff()), reader, now
+        )
         plan = job_pass.plan()
         self._back_offs[uid] = job_pass.back_off
         return Plan((*loose, *plan.writes), plan.requeue_after, plan.notices)
@@ -177,7 +179,7 @@ class JobPass(Struct):
 
     job: JsonObject
     pods: JobPods
-    back_off: BackOff
+    back_off: JobBackOff
     reader: Reader
     now: int
     writes: list[Write] = []
@@ -297,17 +299,17 @@ class JobPass(Struct):
 
     # -- whether it is over ----------------------------------------------------------------
 
-    def _verdict(self, status: JsonObject) -> Verdict | None:
+    def _verdict(self, status: JsonObject) -> PolicyVerdict | None:
         """Why the Job is over, if it is; else when to look whether its time is up."""
         return verdict_of(status) or self._failure(status) or self._indexes_over()
 
-    def _failure(self, status: JsonObject) -> Verdict | None:
+    def _failure(self, status: JsonObject) -> PolicyVerdict | None:
         spec = self.spec
         for pod in self.pods.to_count if spec.get("podFailurePolicy") else ():
             if is_failed(pod, spec):
                 match = match_failure_policy(spec, pod)
                 if match.action == FAIL_JOB:
-                    return Verdict(FAILURE_TARGET, "PodFailurePolicy", match.message)
+                    return PolicyVerdict(FAILURE_TARGET, "PodFailurePolicy", match.message)
         limit = spec.get("backoffLimit", 6)
         if self.failed > limit or exceeds_restarts(spec, self.pods.restarts):
             return BACKOFF_LIMIT_EXCEEDED
@@ -320,7 +322,7 @@ class JobPass(Struct):
         self._look_again(left)
         return None
 
-    def _indexes_over(self) -> Verdict | None:
+    def _indexes_over(self) -> PolicyVerdict | None:
         if not self.is_indexed:
             return None
         failed = len(self.failed_indexes)
@@ -331,7 +333,7 @@ class JobPass(Struct):
             return FAILED_INDEXES
         return match_success_policy(self.spec, self.succeeded_indexes)
 
-    def _reached(self) -> Verdict | None:
+    def _reached(self) -> PolicyVerdict | None:
         """Enough pods have succeeded, and none is active any more."""
         if self.active:
             return None
@@ -493,7 +495,7 @@ class JobPass(Struct):
             status["startTime"] = now
         self.news = notice(self.job, NORMAL, word.capitalize(), f"Job {word}")
 
-    def _track(self, status: JsonObject, verdict: Verdict | None) -> None:
+    def _track(self, status: JsonObject, verdict: PolicyVerdict | None) -> None:
         """Count pods that have ended, and say how the Job is.
 
         They are noted in a first status, lose their finalizer, and are counted in a second one:
@@ -533,7 +535,7 @@ class JobPass(Struct):
         noted: dict[str, list[str]] = status.get("uncountedTerminatedPods") or {}
         return noted
 
-    def _ended(self, noted: dict[str, list[str]], verdict: Verdict | None) -> list[JobPod]:
+    def _ended(self, noted: dict[str, list[str]], verdict: PolicyVerdict | None) -> list[JobPod]:
         """The pods that lose their finalizer; those that are to be counted by uid are noted."""
         is_over = verdict is not None or self.deleting
         is_failure = verdict is not None and not verdict.is_success
@@ -648,7 +650,7 @@ def created(job: JsonObject) -> Notice:
     return notice(job, NORMAL, "SuccessfulCreate", "Created pod: {name}")
 
 
-def ending(job: JsonObject, verdict: Verdict) -> Notice:
+def ending(job: JsonObject, verdict: PolicyVerdict) -> Notice:
     if TERMINAL[verdict.type] == COMPLETE:
         return notice(job, NORMAL, "Completed", "Job completed")
     return notice(job, WARNING, verdict.reason, verdict.message)

@@ -16,7 +16,7 @@ FAIL_JOB, FAIL_INDEX, IGNORE = "FailJob", "FailIndex", "Ignore"
 FIRST_BACK_OFF, LONGEST_BACK_OFF = 10 * SECOND, 600 * SECOND
 
 
-class Verdict(NamedTuple):
+class PolicyVerdict(NamedTuple):
     """Why a Job will be over: the condition that is written first."""
 
     type: str
@@ -28,21 +28,21 @@ class Verdict(NamedTuple):
         return self.type == SUCCESS_CRITERIA_MET
 
 
-COMPLETIONS_REACHED = Verdict(
+COMPLETIONS_REACHED = PolicyVerdict(
     SUCCESS_CRITERIA_MET, "CompletionsReached", "Reached expected number of succeeded pods"
 )
-BACKOFF_LIMIT_EXCEEDED = Verdict(
+BACKOFF_LIMIT_EXCEEDED = PolicyVerdict(
     FAILURE_TARGET, "BackoffLimitExceeded", "Job has reached the specified backoff limit"
 )
-DEADLINE_EXCEEDED = Verdict(
+DEADLINE_EXCEEDED = PolicyVerdict(
     FAILURE_TARGET, "DeadlineExceeded", "Job was active longer than specified deadline"
 )
-TOO_MANY_FAILED_INDEXES = Verdict(
+TOO_MANY_FAILED_INDEXES = PolicyVerdict(
     FAILURE_TARGET,
     "MaxFailedIndexesExceeded",
     "Job has exceeded the specified maximal number of failed indexes",
 )
-FAILED_INDEXES = Verdict(FAILURE_TARGET, "FailedIndexes", "Job has failed indexes")
+FAILED_INDEXES = PolicyVerdict(FAILURE_TARGET, "FailedIndexes", "Job has failed indexes")
 
 
 def is_finished(status: JsonObject) -> bool:
@@ -52,11 +52,11 @@ def is_finished(status: JsonObject) -> bool:
     )
 
 
-def verdict_of(status: JsonObject) -> Verdict | None:
+def verdict_of(status: JsonObject) -> PolicyVerdict | None:
     """The verdict that a status has, if there is one."""
     for each in status.get("conditions") or ():
         if each["type"] in TERMINAL and each["status"] == "True":
-            return Verdict(each["type"], each.get("reason", ""), each.get("message", ""))
+            return PolicyVerdict(each["type"], each.get("reason", ""), each.get("message", ""))
     return None
 
 
@@ -114,7 +114,7 @@ def condition_that_matches(pod: JobPod, patterns: Iterable[JsonObject]) -> str:
     return ""
 
 
-def match_success_policy(spec: JsonObject, succeeded: Indexes) -> Verdict | None:
+def match_success_policy(spec: JsonObject, succeeded: Indexes) -> PolicyVerdict | None:
     """Whether the indexes that have succeeded are enough."""
     completions = int(spec.get("completions") or 0)
     for at, rule in enumerate((spec.get("successPolicy") or {}).get("rules") or ()):
@@ -126,25 +126,27 @@ def match_success_policy(spec: JsonObject, succeeded: Indexes) -> Verdict | None
         else:
             is_met = count is not None and len(succeeded) >= count
         if is_met and len(succeeded):
-            return Verdict(SUCCESS_CRITERIA_MET, "SuccessPolicy", f"Matched rules at index {at}")
+            return PolicyVerdict(
+                SUCCESS_CRITERIA_MET, "SuccessPolicy", f"Matched rules at index {at}"
+            )
     return None
 
 
-class BackOff(NamedTuple):
+class JobBackOff(NamedTuple):
     """Failures in a row since the last success, and when the newest was."""
 
     failures: int = 0
     last_failure: int | None = None
 
-    def after(self, succeeded: Sequence[JobPod], failed: Sequence[JobPod]) -> "BackOff":
+    def after(self, succeeded: Sequence[JobPod], failed: Sequence[JobPod]) -> "JobBackOff":
         """With pods that have ended since."""
         if not failed:
-            return BackOff() if succeeded else self
+            return JobBackOff() if succeeded else self
         last_success = max((each.ended_at for each in succeeded), default=None)
         if last_success is None:
-            return BackOff(self.failures + len(failed), max(each.ended_at for each in failed))
+            return JobBackOff(self.failures + len(failed), max(each.ended_at for each in failed))
         later = [each.ended_at for each in failed if each.ended_at > last_success]
-        return BackOff(len(later), max(later, default=None))
+        return JobBackOff(len(later), max(later, default=None))
 
     def remaining(self, now: int) -> int:
         """Nanoseconds until the next pod may be made."""
@@ -159,7 +161,7 @@ def remaining_for_index(pod: JobPod | None, now: int) -> int:
     if pod is None:
         return 0
     failures = pod.failures + pod.ignored_failures + 1
-    return BackOff(failures, pod.ended_at).remaining(now)
+    return JobBackOff(failures, pod.ended_at).remaining(now)
 
 
 def exceeds_restarts(spec: JsonObject, restarts: int) -> bool:
@@ -170,7 +172,7 @@ def exceeds_restarts(spec: JsonObject, restarts: int) -> bool:
     return restarts >= limit if limit else restarts > 0
 
 
-def condition(verdict: Verdict, now: str, *, final: bool = False) -> dict[str, Any]:
+def condition(verdict: PolicyVerdict, now: str, *, final: bool = False) -> dict[str, Any]:
     return {
         "type": TERMINAL[verdict.type] if final else verdict.type,
         "status": "True",

@@ -7,6 +7,7 @@ The number stands in an annotation of the ReplicaSet, with the numbers it had be
 from collections.abc import Iterable
 
 from kubescene.api.kinds import REPLICA_SET
+from kubescene.controllers.authoring import controller_of
 from kubescene.controllers.builtin.workloads.rollouts.rollout import Rollout
 from kubescene.controllers.builtin.workloads.rollouts.sets import (
     DESIRED_ANNOTATION,
@@ -102,7 +103,7 @@ def new_replica_set(rollout: Rollout, size: int) -> JsonObject:
             "namespace": metadata["namespace"],
             "labels": template["metadata"]["labels"],
             "annotations": {**changed_annotations(rollout, {}), **size_annotations(rollout)},
-            "ownerReferences": [owner_reference(deployment)],
+            "ownerReferences": [controller_of(deployment)],
         },
         "spec": {
             **{name: spec[name] for name in ("minReadySeconds",) if spec.get(name)},
@@ -110,17 +111,6 @@ def new_replica_set(rollout: Rollout, size: int) -> JsonObject:
             "selector": {**spec["selector"], "matchLabels": selected},
             "template": template,
         },
-    }
-
-
-def owner_reference(deployment: JsonObject) -> JsonObject:
-    return {
-        "apiVersion": deployment["apiVersion"],
-        "kind": deployment["kind"],
-        "name": deployment["metadata"]["name"],
-        "uid": deployment["metadata"]["uid"],
-        "controller": True,
-        "blockOwnerDeletion": True,
     }
 
 

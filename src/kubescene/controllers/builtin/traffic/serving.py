@@ -1,0 +1,220 @@
+"""The requests of one Traffic: who serves them now, and what was measured of them.
+
+Times of the flow count from the beginning of its Traffic: small numbers are fast. Nothing happens
+in it but when somebody asks, and it does not matter how often that is.
+"""
+
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from kubescene.clock import SECOND, Streams
+from kubescene.controllers.builtin.traffic.pods import ServingPod
+from kubescene.controllers.builtin.traffic.spec import Begin, ServedSpec
+from kubescene.flows.arrivals import OpenArrivals, RecordedArrivals
+from kubescene.flows.connections import LeastConnections
+from kubescene.flows.fields import Pattern, ReplayTraffic
+from kubescene.flows.flow import Flow, Station, processor_of
+from kubescene.flows.kernels import NEVER
+from kubescene.flows.routing import RandomRouting, RoundRobin, Router, Routing
+from kubescene.flows.sampling import MetricsTimes, ReplicaSample
+from kubescene.flows.sources import PatternWindows, recorded
+from kubescene.flows.windows import WindowCounter, WindowCounts
+from kubescene.usage.measuring import RESOLUTION
+from kubescene.usage.registry import ScrapedPod
+
+
+class ServedPod:
+    """A pod that serves, or drains."""
+
+    __slots__ = ("drained_at", "last", "number", "pod", "station")
+
+    def __init__(self, pod: ServingPod, number: int, station: Station) -> None:
+        self.pod = pod
+        self.number = number
+        self.station: Station | None = station
+        """None: it drains, or has."""
+        self.drained_at = 0
+        self.last: ReplicaSample | None = None
+        """What was measured last."""
+
+
+class TrafficMeasured(Struct, frozen=True):
+    """What became of the requests of a Traffic in the window that ends now; times in nanoseconds.
+
+    ``ready`` pods serve at its end, ``cpu`` is what they used in the mean, in millicores.
+    ``window`` is how long it was, ``objective`` the response time of those that are good.
+    """
+
+    namespace: str
+    name: str
+    window: int
+    ready: int
+    cpu: int
+    objective: int
+    counts: WindowCounts
+
+
+class Serving:
+    """The flow of one Traffic."""
+
+    def __init__(
+        self, name: tuple[str, str], spec: ServedSpec, streams: Streams, origin: int, now: int
+    ) -> None:
+        """``origin`` is what its times count from, ``now`` when somebody first looks at it."""
+        self.namespace, self.name = name
+        self.spec = spec
+        self.pods: dict[str, ServedPod] = {}
+        """By uid, in the order in which they came."""
+        self._origin = origin
+        self._stream = f"traffic/{self.namespace}/{self.name}"
+        self._streams = streams
+        self._open = OpenArrivals(spec.arrivals.spacing, streams.stream(f"{self._stream}/arrivals"))
+        self._flow = Flow(
+            self._open,
+            self._router(),
+            spec.service(),
+            io=int(spec.request.io_time),
+            demand_stream=streams.stream(f"{self._stream}/demands"),
+            times=MetricsTimes(0, RESOLUTION, 0, phase=-origin % RESOLUTION),
+            halt=NEVER,
+        )
+        self._flow.advance(now - origin)
+        timeout = int(spec.request.timeout)
+        objective = int(spec.objective.response_time)
+        self._counter = WindowCounter(self._flow.columns, timeout, objective)
+        self._measured_at, self._used = now - origin, 0
+        self._joined = 0
+        self._begun = False
+        self.requests = self.failed = 0
+        if spec.begin is Begin.AT_ONCE:
+            self._begin(now)
+
+    # -- who serves ------------------------------------------------------------------------------
+
+    def join(self, pod: ServingPod, now: int) -> None:
+        """It serves from now on."""
+        if not self._begun:
+            self._begin(now)
+        self._joined += 1
+        capacity, at = self.capacity(pod), now - self._origin
+        processor = processor_of(self.spec.service(capacity), capacity, at)
+        station = self._flow.join(self._joined, capacity, at, processor)
+        self.pods[pod.uid] = ServedPod(pod, self._joined, station)
+
+    def resize(self, served: ServedPod, pod: ServingPod, now: int) -> None:
+        """It is as it is said from now on."""
+        before, served.pod = self.capacity(served.pod), pod
+        if served.station is not None and self.capacity(pod) != before:
+            self._flow.resize(served.station, self.capacity(pod), now - self._origin)
+
+    def leave(self, served: ServedPod, now: int, deadline: int) -> int:
+        """Nobody reaches it any more; when the last of those inside is gone."""
+        if served.station is not None:
+            end = max(min(deadline - self._origin, NEVER), now - self._origin)
+            drained = self._flow.part(served.station, now - self._origin, end)
+            served.station, served.drained_at = None, drained.drained_at + self._origin
+        return served.drained_at
+
+    def end(self, served: ServedPod, now: int) -> None:
+        """It is gone, and whoever is inside is killed."""
+        if served.station is not None:
+            self.leave(served, now, now)
+        elif served.drained_at > now:
+            self._flow.advance(now - self._origin)
+            self._flow.end(served.number, now - self._origin)
+        self.pods.pop(served.pod.uid, None)
+
+    def capacity(self, pod: ServingPod) -> int:
+        """Millicores that its requests share."""
+        return pod.cpu_limit
+
+    @property
+    def ready(self) -> int:
+        return sum(each.station is not None for each in self.pods.values())
+
+    # -- what comes ------------------------------------------------------------------------------
+
+    def change(self, spec: ServedSpec, now: int) -> None:
+        """Other rates from now on; what requests need stays what it was."""
+        self._flow.advance(now - self._origin)
+        self.spec = spec
+        if self._begun:
+            self._begin(now)
+
+    def stop(self, now: int) -> None:
+        """Nobody comes any more."""
+        self._flow.advance(now - self._origin)
+        self._open.begin(None, now - self._origin)
+
+    def _begin(self, now: int) -> None:
+        self._begun = True
+        begin, arrivals = now - self._origin, self.spec.arrivals
+        self._flow.advance(begin)
+        path = "spec.arrivals"
+        if arrivals.pattern is Pattern.REPLAY:
+            instants = recorded(arrivals.replay or ReplayTraffic(), None, NEVER, f"{path}.replay")
+            self._flow.replace_arrivals(RecordedArrivals(instants[instants >= begin]))
+            return
+        noise = self._streams.single(f"{self._stream}/noise")
+        self._open.begin(PatternWindows(arrivals, noise, path), begin)
+        self._flow.replace_arrivals(self._open)
+
+    def _router(self) -> Router:
+        if self.spec.routing is Routing.RANDOM:
+            return RandomRouting(self._streams.stream(f"{self._stream}/routing"))
+        if self.spec.routing is Routing.LEAST_CONNECTIONS:
+            return LeastConnections(self.spec.service(), int(self.spec.request.io_time))
+        return RoundRobin()
+
+    # -- what is measured ------------------------------------------------------------------------
+
+    def measure(self, now: int) -> TrafficMeasured:
+        """The window that ends now."""
+        at = now - self._origin
+        used = self._flow.used(at)
+        width = at - self._measured_at
+        counts = self._counter.count(at)
+        self.requests += counts.arrived
+        self.failed += counts.failed
+        cpu = (used - self._used) // width if width else 0
+        self._measured_at, self._used = at, used
+        self.pods = {uid: each for uid, each in self.pods.items() if not self._is_over(each, now)}
+        objective = int(self.spec.objective.response_time)
+        return TrafficMeasured(self.namespace, self.name, width, self.ready, cpu, objective, counts)
+
+    def _is_over(self, served: ServedPod, now: int) -> bool:
+        return served.station is None and served.drained_at < now - RESOLUTION
+
+    def scraped(self, now: int) -> Iterator[ScrapedPod]:
+        """What the last scrape has seen of the pods that serve."""
+        self._flow.advance(now - self._origin)
+        by_number = {each.number: each for each in self.pods.values()}
+        for sample in self._flow.samples():
+            if (served := by_number.get(sample.replica)) is not None:
+                served.last = sample
+        for served in by_number.values():
+            if served.station is not None and served.last is not None:
+                yield self._scraped_pod(served, served.last)
+
+    def _scraped_pod(self, served: ServedPod, sample: ReplicaSample) -> ScrapedPod:
+        resources = {"cpu": sample.cpu_millis}
+        if (memory := self.spec.memory) is not None:
+            resources["memory"] = 1000 * (memory.base + memory.per_request * sample.held)
+        return ScrapedPod(
+            served.pod.name,
+            served.pod.container,
+            sample.instant + self._origin,
+            RESOLUTION,
+            resources,
+            {
+                "requests_per_second": sample.arrived_millis,
+                "concurrent_requests": sample.concurrent_millis,
+            },
+        )
+
+
+def rate_text(requests: int, window: int) -> str:
+    """Requests a second, with one digit behind the point."""
+    tenths = (requests * 10 * SECOND + window // 2) // window if window else 0
+    return f"{tenths // 10}.{tenths % 10}"

@@ -1,1 +1,0 @@
-"""When requests come: patterns and files become rates, rates become instants."""

@@ -1,0 +1,569 @@
+"""Pods that behave: starts, init containers and sidecars, probes, pulls, kills, terminations."""
+
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kubescene.clock import parse_time
+from kubescene.cluster import Cluster, ClusterOptions
+from kubescene.controllers.kubelet.behaviour import read_workload
+from kubescene.errors import NotFoundError
+from kubescene.shortcuts import PLAIN
+from kubescene.testing import make_node, make_pod
+from kubescene.types import JsonObject
+
+BEGIN = parse_time("2026-01-01T00:00:00Z")
+
+
+def world(*workloads: JsonObject, **options: Any) -> Cluster:
+    read = tuple(read_workload(each) for each in workloads)
+    cluster = Cluster(ClusterOptions(workloads=read, **options))
+    node = make_node("n").cpu("8").memory("16Gi").build()
+    node["status"]["declaredFeatures"] = ["RestartAllContainersOnContainerExits"]
+    cluster.create(node)
+    return cluster
+
+
+def pod(name: str = "a", **spec: Any) -> JsonObject:
+    made = make_pod(name).build()
+    containers = [{"name": "main", "image": "web:1"}]
+    return {**made, "spec": {**made["spec"], "containers": containers, **spec}}
+
+
+def with_probe(kind: str, **fields: Any) -> JsonObject:
+    probe = {"httpGet": {"port": 80}, "periodSeconds": 5, **fields}
+    return pod(containers=[{"name": "main", "image": "web:1", kind: probe}])
+
+
+def begun(cluster: Cluster, made: JsonObject) -> Cluster:
+    cluster.create(made)
+    return cluster.settle()
+
+
+def status(cluster: Cluster, name: str = "a") -> JsonObject:
+    found: JsonObject = cluster.get("pods", name)["status"]
+    return found
+
+
+def containers(cluster: Cluster) -> dict[str, JsonObject]:
+    found = status(cluster)
+    told = [*found.get("initContainerStatuses", ()), *found["containerStatuses"]]
+    return {each["name"]: each for each in told}
+
+
+def states(cluster: Cluster) -> str:
+    """The container states of pod ``a`` in a word each."""
+    return " ".join(_word(each) for each in containers(cluster).values())
+
+
+def _word(told: JsonObject) -> str:
+    ((kind, state),) = told["state"].items()
+    return str(state.get("reason", kind))
+
+
+def condition(cluster: Cluster, name: str) -> tuple[str, str | None, str | None]:
+    (found,) = (each for each in status(cluster)["conditions"] if each["type"] == name)
+    return found["status"], found.get("reason"), found.get("message")
+
+
+def is_ready(cluster: Cluster) -> bool:
+    return condition(cluster, "Ready")[0] == "True"
+
+
+def said(cluster: Cluster, *reasons: str) -> list[tuple[str, str, int]]:
+    """Events of the kubelet: reason, message, how often."""
+    events = [each for each in cluster.list("events") if each["source"].get("host")]
+    told = [(each["reason"], each["message"], each.get("count", 1)) for each in events]
+    return [each for each in told if not reasons or each[0] in reasons]
+
+
+def changes(cluster: Cluster, seconds: int) -> list[tuple[int, str]]:
+    """What the states of pod ``a`` become, and when."""
+    found = [(0, states(cluster))]
+    for second in range(1, seconds + 1):
+        cluster.advance("1s")
+        if (now := states(cluster)) != found[-1][1]:
+            found.append((second, now))
+    return found
+
+
+# -- starting ------------------------------------------------------------------------------
+
+
+def test_a_pod_is_created_before_it_runs() -> None:
+    cluster = begun(world({"startTime": "3s"}), pod())
+    assert (status(cluster)["phase"], states(cluster)) == ("Pending", "ContainerCreating")
+    assert condition(cluster, "PodReadyToStartContainers")[0] == "False"
+    message = "containers with unready status: [main]"
+    assert condition(cluster, "Ready") == ("False", "ContainersNotReady", message)
+    assert status(cluster)["startTime"] == "2026-01-01T00:00:00Z"
+    cluster.advance("2s")
+    assert states(cluster) == "ContainerCreating"
+    cluster.advance("1s")
+    assert (status(cluster)["phase"], states(cluster)) == ("Running", "running")
+    assert containers(cluster)["main"]["state"]["running"]["startedAt"] == "2026-01-01T00:00:03Z"
+    assert is_ready(cluster)
+    assert condition(cluster, "PodReadyToStartContainers")[0] == "True"
+
+
+def test_a_container_may_take_its_time_to_be_ready() -> None:
+    cluster = begun(world({"readyTime": "4s"}), pod())
+    cluster.advance("3s")
+    assert (states(cluster), is_ready(cluster)) == ("running", False)
+    cluster.advance("1s")
+    assert is_ready(cluster)
+
+
+INIT = [
+    {"name": "one", "image": "i"},
+    {"name": "side", "image": "i", "restartPolicy": "Always"},
+    {"name": "two", "image": "i"},
+]
+
+
+def test_init_containers_run_one_after_the_other_and_sidecars_go_on() -> None:
+    named = [{"name": "one", "runTime": "5s"}, {"name": "two", "runTime": "3s"}]
+    cluster = begun(world({"containers": named}), pod(initContainers=INIT))
+    initializing = "PodInitializing"
+    assert changes(cluster, 10) == [
+        (0, f"running {initializing} {initializing} {initializing}"),
+        (5, f"Completed running running {initializing}"),
+        (8, "Completed running Completed running"),
+    ]
+    assert status(cluster)["phase"] == "Running"
+    assert condition(cluster, "Initialized") == ("True", None, None)
+    assert [each["ready"] for each in containers(cluster).values()] == [True] * 4
+
+
+def test_what_is_not_initialized_says_what_is_missing() -> None:
+    cluster = begun(
+        world({"containers": [{"name": "two", "runTime": "9s"}]}), pod(initContainers=INIT)
+    )
+    assert status(cluster)["phase"] == "Pending"
+    message = "containers with incomplete status: [two]"
+    assert condition(cluster, "Initialized") == ("False", "ContainersNotInitialized", message)
+
+
+def test_an_init_container_that_fails_is_restarted_or_ends_its_pod() -> None:
+    fails = world({"containers": [{"name": "one", "runTime": "1s", "exitCode": 1}]})
+    begun(fails, pod(initContainers=INIT[:1]))
+    assert changes(fails, 12) == [
+        (0, "running PodInitializing"),
+        (2, "CrashLoopBackOff PodInitializing"),
+        (12, "running PodInitializing"),
+    ]
+    assert status(fails)["phase"] == "Pending"
+    once = world({"containers": [{"name": "one", "runTime": "1s", "exitCode": 1}]})
+    begun(once, pod(initContainers=INIT[:1], restartPolicy="Never"))
+    once.advance("1s")
+    assert (status(once)["phase"], states(once)) == ("Failed", "Error PodInitializing")
+
+
+def test_the_sidecars_of_a_pod_that_is_done_are_stopped_the_last_one_first() -> None:
+    init = [{"name": name, "image": "i", "restartPolicy": "Always"} for name in ("s1", "s2")]
+    behaviour = {
+        "runTime": "10s",
+        "containers": [{"name": n, "terminationTime": "2s"} for n in ("s1", "s2")],
+    }
+    cluster = begun(world(behaviour), pod(initContainers=init, restartPolicy="Never"))
+    assert changes(cluster, 20) == [
+        (0, "running running running"),
+        (10, "running running Completed"),
+        (12, "running Completed Completed"),
+        (14, "Completed Completed Completed"),
+    ]
+    assert status(cluster)["phase"] == "Succeeded"
+    assert condition(cluster, "Initialized") == ("True", "PodCompleted", None)
+
+
+def test_a_sidecar_is_restarted_whatever_the_policy_of_its_pod() -> None:
+    behaviour = {"containers": [{"name": "side", "runTime": "5s"}]}
+    cluster = begun(world(behaviour), pod(initContainers=INIT[1:2], restartPolicy="Never"))
+    cluster.advance("6s")
+    assert states(cluster) == "running running"
+    assert containers(cluster)["side"]["restartCount"] == 1
+    assert status(cluster)["phase"] == "Running"
+
+
+# -- probes --------------------------------------------------------------------------------
+
+
+def test_a_pod_of_which_something_is_said_is_probed() -> None:
+    cluster = begun(
+        world({}), with_probe("readinessProbe", initialDelaySeconds=7, successThreshold=2)
+    )
+    cluster.advance("11s")
+    assert not is_ready(cluster)
+    cluster.advance("1s")
+    assert is_ready(cluster)
+
+
+def test_a_pod_of_which_nothing_is_said_is_not() -> None:
+    cluster = begun(world(), with_probe("readinessProbe", initialDelaySeconds=7))
+    assert is_ready(cluster)
+
+
+def test_readiness_comes_and_goes() -> None:
+    fails = {"failAfter": "20s", "failFor": "30s"}
+    cluster = begun(
+        world({"readinessProbe": fails}), with_probe("readinessProbe", failureThreshold=2)
+    )
+    found = []
+    for second in range(1, 70):
+        cluster.advance("1s")
+        found.append((second, is_ready(cluster)))
+    flips = [later for before, later in pairwise(found) if before[1] != later[1]]
+    # The probes at 20 and 25 s fail, the one at 50 s passes.
+    assert flips == [(25, False), (50, True)]
+
+
+def test_a_container_that_fails_its_liveness_probe_is_restarted() -> None:
+    behaviour = {"livenessProbe": {"failAfter": "20s"}, "terminationTime": "4s"}
+    cluster = begun(world(behaviour, events=True), with_probe("livenessProbe"))
+    cluster.advance("33s")
+    assert containers(cluster)["main"]["restartCount"] == 0
+    assert said(cluster, "Unhealthy", "Killing") == [
+        ("Unhealthy", "Liveness probe failed: HTTP probe failed with statuscode: 503", 3),
+        ("Killing", "Container main failed liveness probe, will be restarted", 1),
+    ]
+    cluster.advance("1s")
+    told = containers(cluster)["main"]
+    last = told["lastState"]["terminated"]
+    assert (told["restartCount"], last["exitCode"], last["reason"]) == (1, 143, "Error")
+    assert last["finishedAt"] == "2026-01-01T00:00:34Z"
+
+
+def test_a_container_that_does_not_end_within_its_grace_period_is_killed() -> None:
+    behaviour = {"livenessProbe": {"failAfter": "0s"}, "terminationTime": "1m"}
+    probe = with_probe("livenessProbe", failureThreshold=1, terminationGracePeriodSeconds=7)
+    cluster = begun(world(behaviour), probe)
+    cluster.advance("7s")
+    assert containers(cluster)["main"]["lastState"]["terminated"]["exitCode"] == 137
+
+
+def test_a_container_that_never_starts_is_restarted_and_probed_no_further() -> None:
+    behaviour = {"startupProbe": {"passAfter": "1h"}, "livenessProbe": {"failAfter": "0s"}}
+    made = with_probe("startupProbe", failureThreshold=4)
+    made["spec"]["containers"][0]["livenessProbe"] = {
+        "exec": {"command": ["x"]},
+        "periodSeconds": 1,
+    }
+    cluster = begun(world(behaviour, events=True), made)
+    cluster.advance("14s")
+    told = containers(cluster)["main"]
+    assert (told["started"], told["ready"], told["restartCount"]) == (False, False, 0)
+    cluster.advance("1s")
+    assert containers(cluster)["main"]["restartCount"] == 1
+    reasons = [message.partition(" ")[0] for reason, message, _ in said(cluster, "Unhealthy")]
+    assert reasons == ["Startup"]
+    assert (
+        said(cluster, "Killing")[0][1] == "Container main failed startup probe, will be restarted"
+    )
+
+
+def test_a_share_of_the_runs_fails() -> None:
+    behaviour = {"readinessProbe": {"failAfter": "0s", "share": 0.25}}
+    cluster = world(behaviour)
+    for number in range(100):
+        made = with_probe("readinessProbe", failureThreshold=1)
+        cluster.create({**made, "metadata": {**made["metadata"], "name": f"p{number}"}})
+    cluster.settle()
+    ready = [each["status"]["containerStatuses"][0]["ready"] for each in cluster.list("pods")]
+    # 75 expected, with a deviation of 4.3.
+    assert 60 < sum(ready) < 90
+
+
+def test_gates_keep_a_pod_from_being_ready_until_somebody_opens_them() -> None:
+    cluster = begun(world(), pod(readinessGates=[{"conditionType": "x.io/on"}]))
+    missing = 'corresponding condition of pod readiness gate "x.io/on" does not exist.'
+    assert condition(cluster, "Ready") == ("False", "ReadinessGatesNotReady", missing)
+    assert condition(cluster, "ContainersReady")[0] == "True"
+    for value, ready in (("False", False), ("True", True)):
+        gate = {"type": "x.io/on", "status": value}
+        found = [each for each in status(cluster)["conditions"] if each["type"] != "x.io/on"]
+        cluster.patch("pods", "a", {"status": {"conditions": [*found, gate]}}, subresource="status")
+        cluster.settle()
+        assert is_ready(cluster) is ready
+    shut = 'the status of pod readiness gate "x.io/on" is not "True", but Unknown'
+    gate = {"type": "x.io/on", "status": "Unknown"}
+    found = [each for each in status(cluster)["conditions"] if each["type"] != "x.io/on"]
+    cluster.patch("pods", "a", {"status": {"conditions": [*found, gate]}}, subresource="status")
+    assert condition(cluster.settle(), "Ready")[2] == shut
+
+
+# -- images --------------------------------------------------------------------------------
+
+
+def test_a_slow_pull_keeps_a_pod_waiting_and_leaves_the_image() -> None:
+    behaviour = {"pullTime": "1500ms", "imageSize": "100Mi"}
+    cluster = begun(world(behaviour, events=True), pod())
+    assert states(cluster) == "ContainerCreating"
+    cluster.advance("2s")
+    assert states(cluster) == "running"
+    size = 100 * 2**20
+    assert cluster.get("nodes", "n")["status"]["images"] == [
+        {"names": ["web:1"], "sizeBytes": size}
+    ]
+    told = "in 1.5s (1.5s including waiting)."
+    pulled = f'Successfully pulled image "web:1" {told} Image size: {size} bytes.'
+    assert ("Pulled", pulled, 1) in said(cluster)
+    cluster.create(pod("b"))
+    cluster.settle()
+    assert status(cluster, "b")["phase"] == "Running"
+
+
+@pytest.mark.parametrize(("policy", "running"), [("Always", True), ("Never", False)])
+def test_what_a_pull_policy_asks_for(policy: str, running: bool) -> None:
+    cluster = world({"pullTime": "2s"}, events=True)
+    begun(cluster, pod(containers=[{"name": "main", "image": "web:1", "imagePullPolicy": policy}]))
+    if policy == "Never":
+        assert states(cluster) == "ErrImageNeverPull"
+        message = 'Container image "web:1" is not present with pull policy of Never'
+        assert said(cluster) == [
+            ("ErrImageNeverPull", message, 1),
+            ("Failed", "Error: ErrImageNeverPull", 1),
+        ]
+    cluster.advance("2s")
+    assert (status(cluster)["phase"] == "Running") is running
+
+
+def test_pulls_that_fail_are_tried_again_later_and_later() -> None:
+    behaviour = {"pullTime": "3s", "pullError": "not found", "pullFailures": 2}
+    cluster = begun(world(behaviour, events=True), pod())
+    assert changes(cluster, 45) == [
+        (0, "ContainerCreating"),
+        (3, "ErrImagePull"),
+        (4, "ImagePullBackOff"),
+        (13, "ContainerCreating"),
+        (16, "ErrImagePull"),
+        (17, "ImagePullBackOff"),
+        (36, "ContainerCreating"),
+        (39, "running"),
+    ]
+    assert said(cluster, "Failed", "BackOff", "Pulling") == [
+        ("Pulling", 'Pulling image "web:1"', 3),
+        ("Failed", 'Failed to pull image "web:1": not found', 2),
+        ("Failed", "Error: ErrImagePull", 2),
+        ("BackOff", 'Back-off pulling image "web:1"', 2),
+        ("Failed", "Error: ImagePullBackOff", 2),
+    ]
+
+
+def test_a_pull_that_backs_off_says_why() -> None:
+    cluster = begun(world({"pullError": "not found"}), pod())
+    cluster.advance("2s")
+    message = 'Back-off pulling image "web:1": ErrImagePull: not found'
+    waits = containers(cluster)["main"]["state"]["waiting"]
+    assert waits == {"reason": "ImagePullBackOff", "message": message}
+    cluster.advance("1h")
+    assert status(cluster)["phase"] == "Pending"
+
+
+def test_an_annotation_of_a_node_troubles_the_pulls_there() -> None:
+    cluster = world(events=True)
+    trouble = {"pulls.kubescene.dev/slow": "{time: 5s, namespace: default}"}
+    broken = {"pulls.kubescene.dev/bad": '{error: "i/o timeout", pods: {matchLabels: {app: b}}}'}
+    cluster.patch("nodes", "n", {"metadata": {"annotations": {**trouble, **broken}}})
+    cluster.create(pod())
+    labelled = pod("b")
+    cluster.create({**labelled, "metadata": {**labelled["metadata"], "labels": {"app": "b"}}})
+    cluster.settle()
+    cluster.advance("5s")
+    assert status(cluster, "a")["phase"] == "Running"
+    (told,) = status(cluster, "b")["containerStatuses"]
+    assert told["state"]["waiting"] == {"reason": "ErrImagePull", "message": "i/o timeout"}
+    cluster.patch("nodes", "n", {"metadata": {"annotations": dict.fromkeys(broken)}})
+    cluster.advance("1m")
+    assert status(cluster, "b")["phase"] == "Running"
+
+
+# -- ends ----------------------------------------------------------------------------------
+
+
+def test_a_container_is_killed_when_its_memory_is_not_enough() -> None:
+    limits = {"limits": {"memory": "100Mi"}}
+    series = [{"at": "0s", "value": "40Mi"}, {"at": "60s", "value": "160Mi"}]
+    usage = {"memory": {"series": series, "interpolation": "Linear"}}
+    made = pod(
+        containers=[{"name": "main", "image": "i", "resources": limits}], restartPolicy="Never"
+    )
+    cluster = begun(world({"usage": usage}), made)
+    # Half of the line: 30 s and a bit of a millisecond.
+    cluster.advance("30s")
+    assert states(cluster) == "running"
+    cluster.advance("1s")
+    how = containers(cluster)["main"]["state"]["terminated"]
+    assert (how["exitCode"], how["reason"], how["finishedAt"]) == (
+        137,
+        "OOMKilled",
+        "2026-01-01T00:00:30Z",
+    )
+    assert status(cluster)["phase"] == "Failed"
+
+
+def test_a_crash_loop_says_that_it_backs_off() -> None:
+    cluster = begun(world({"oomAfter": "5s"}, events=True), pod())
+    cluster.advance("10s")
+    assert states(cluster) == "CrashLoopBackOff"
+    assert containers(cluster)["main"]["lastState"]["terminated"]["reason"] == "OOMKilled"
+    uid = cluster.get("pods", "a")["metadata"]["uid"]
+    message = f"Back-off restarting failed container main in pod a_default({uid})"
+    assert said(cluster, "BackOff") == [("BackOff", message, 1)]
+
+
+def test_rules_may_restart_a_container_whose_pod_never_restarts_any() -> None:
+    rule = {"action": "Restart", "exitCodes": {"operator": "In", "values": [42]}}
+    main = {"name": "main", "image": "i", "restartPolicy": "Never", "restartPolicyRules": [rule]}
+    codes = {"empirical": {"values": [42]}}
+    cluster = world({"runTime": "5s", "exitCode": codes})
+    begun(cluster, pod(containers=[main], restartPolicy="Never"))
+    cluster.advance("5s")
+    assert (states(cluster), containers(cluster)["main"]["restartCount"]) == ("running", 1)
+
+
+def test_a_rule_may_restart_all_containers_of_a_pod() -> None:
+    rule = {"action": "RestartAllContainers", "exitCodes": {"operator": "In", "values": [42]}}
+    main = {"name": "main", "image": "i", "restartPolicy": "Never", "restartPolicyRules": [rule]}
+    other = {"name": "other", "image": "i"}
+    behaviour = {
+        "containers": [
+            {"name": "one", "runTime": "1s"},
+            {"name": "main", "runTime": "5s", "exitCode": 42},
+        ]
+    }
+    cluster = world(behaviour)
+    begun(cluster, pod(containers=[main, other], initContainers=INIT[:1], restartPolicy="Never"))
+    restarting = "RestartingAllContainers"
+    assert changes(cluster, 10) == [
+        (0, "running PodInitializing PodInitializing"),
+        (1, "Completed running running"),
+        (6, f"{restarting} {restarting} {restarting}"),
+        (7, f"running {restarting} {restarting}"),
+        (8, "Completed running running"),
+    ]
+    assert [each["restartCount"] for each in containers(cluster).values()] == [1, 1, 1]
+    assert condition(cluster, "Initialized")[0] == "True"
+
+
+# -- going ---------------------------------------------------------------------------------
+
+
+def test_a_pod_goes_when_its_containers_have_ended() -> None:
+    behaviour = {"preStopTime": "2s", "terminationTime": "3s"}
+    cluster = begun(world(behaviour, events=True), pod())
+    cluster.advance("10s")
+    cluster.delete("pods", "a")
+    cluster.settle()
+    cluster.advance("4s")
+    assert states(cluster) == "running"
+    assert said(cluster, "Killing") == [("Killing", "Stopping container main", 1)]
+    cluster.advance("1s")
+    with pytest.raises(NotFoundError):
+        cluster.get("pods", "a")
+
+
+def test_a_pod_goes_at_the_end_of_its_grace_period_at_the_latest() -> None:
+    cluster = begun(world({"terminationTime": "1h"}), pod(terminationGracePeriodSeconds=20))
+    cluster.delete("pods", "a")
+    cluster.settle()
+    cluster.advance("19s")
+    assert states(cluster) == "running"
+    cluster.advance("1s")
+    with pytest.raises(NotFoundError):
+        cluster.get("pods", "a")
+
+
+def test_sidecars_end_after_the_others() -> None:
+    behaviour = {"terminationTime": "3s", "containers": [{"name": "side", "terminationTime": "2s"}]}
+    cluster = begun(world(behaviour), pod(initContainers=INIT[1:2]))
+    cluster.delete("pods", "a")
+    cluster.settle()
+    cluster.advance("3s")
+    assert states(cluster) == "running Completed"
+    assert not is_ready(cluster)
+    cluster.advance("2s")
+    with pytest.raises(NotFoundError):
+        cluster.get("pods", "a")
+
+
+def test_a_deadline_ends_what_has_not_even_begun() -> None:
+    cluster = begun(world({"startTime": "1m"}, events=True), pod(activeDeadlineSeconds=5))
+    cluster.advance("5s")
+    assert (status(cluster)["phase"], status(cluster)["reason"]) == ("Failed", "DeadlineExceeded")
+    assert states(cluster) == "ContainerStatusUnknown"
+    message = "Pod was active on the node longer than the specified deadline"
+    assert said(cluster, "DeadlineExceeded") == [("DeadlineExceeded", message, 1)]
+
+
+# -- all of it -----------------------------------------------------------------------------
+
+seconds = st.integers(0, 40).map(lambda each: f"{each}s")
+drawn = st.builds(lambda mean: {"exponential": {"mean": f"{mean}s"}}, st.integers(1, 40))
+times = seconds | drawn
+probes = st.fixed_dictionaries(
+    {}, optional={"passAfter": times, "failAfter": times, "share": st.sampled_from([0, 0.5, 1])}
+)
+behaviours = st.fixed_dictionaries(
+    {},
+    optional={
+        "startTime": times,
+        "runTime": times,
+        "readyTime": times,
+        "oomAfter": times,
+        "exitCode": st.sampled_from([0, 1, {"empirical": {"values": [0, 0, 3]}}]),
+        "terminationTime": times,
+        "pullTime": times,
+        "pullFailures": st.integers(0, 2),
+        "startupProbe": probes,
+        "readinessProbe": probes,
+        "livenessProbe": probes,
+        "containers": st.just([{"name": "one", "runTime": "2s"}]),
+    },
+)
+
+
+def full(policy: str) -> JsonObject:
+    probe = {"periodSeconds": 3, "failureThreshold": 2}
+    main: JsonObject = {"name": "main", "image": "i"}
+    for kind in ("startupProbe", "readinessProbe", "livenessProbe"):
+        main[kind] = {"exec": {"command": ["x"]}, **probe}
+    return pod(
+        containers=[main, {"name": "other", "image": "j"}],
+        initContainers=INIT,
+        restartPolicy=policy,
+    )
+
+
+ORDER = {"Pending": 0, "Running": 1, "Succeeded": 2, "Failed": 2}
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    behaviours,
+    st.sampled_from(["Always", "OnFailure", "Never"]),
+    st.lists(st.integers(1, 90), min_size=1, max_size=6),
+    st.booleans(),
+)
+def test_however_time_is_cut_pods_come_to_the_same(
+    behaviour: JsonObject, policy: str, pieces: list[int], events: bool
+) -> None:
+    whole, cut, plain = (
+        begun(world(behaviour, events=events, **more), full(policy))
+        for more in ({}, {}, {"shortcuts": PLAIN})
+    )
+    fork = whole.fork()
+    seen = [status(cut)]
+    for each in pieces:
+        cut.advance(f"{each}s")
+        seen.append(status(cut))
+    for cluster in (whole, fork, plain):
+        cluster.advance(f"{sum(pieces)}s")
+        assert cluster.get("pods", "a") == cut.get("pods", "a")
+    for before, after in pairwise(seen):
+        # An init container may begin again, and its pod be initialized anew: never from the end.
+        assert ORDER[after["phase"]] >= ORDER[before["phase"]]
+        pairs = zip(before["containerStatuses"], after["containerStatuses"], strict=True)
+        assert all(later["restartCount"] >= one["restartCount"] for one, later in pairs)
