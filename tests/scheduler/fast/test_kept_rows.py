@@ -214,7 +214,7 @@ def test_a_search_among_known_verdicts_finds_what_a_search_by_chunks_does(
     start: int, wanted: int, share: float
 ) -> None:
     chance = Stream(start + wanted)
-    verdicts = np.array([int(chance.below(100) < 100 * share) for _ in range(NODES)], dtype=np.int64)
+    verdicts = np.array([chance.below(100) < 100 * share for _ in range(NODES)]).astype(np.int64)
     ring = np.tile(np.arange(NODES, dtype=np.intp), 2)
 
     class Known:
