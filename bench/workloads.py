@@ -88,7 +88,7 @@ class Case(NamedTuple):
     """A kind of workload, how many pods or Jobs at most, and what is asked of it."""
 
     built: Callable[[int], Builder]
-    count: int
+    most: int
     floor: str
 
 
@@ -120,14 +120,14 @@ def compare(name: str, case: Case, count: int) -> None:
         told = f"{span.per(pods)} {span.cpu_s:6.2f} s CPU {found['peak_mb']:6.0f} MB"
         if each == count:
             told += f", growth {growth:.2f}"
-        row(f"{name}, {each:,}", told, case.floor if each == case.count else "")
+        row(f"{name}, {each:,}", told, case.floor if each == case.most else "")
 
 
 def main(quick: bool) -> None:
     named = [each for each in sys.argv[1:] if not each.startswith("-")]
     for name in named or CASES:
         case = CASES[name]
-        compare(name, case, case.count // 10 if quick else case.count)
+        compare(name, case, case.most // 10 if quick else case.most)
 
 
 if __name__ == "__main__":
