@@ -5,11 +5,11 @@ from collections.abc import Iterator, Sequence
 from kubescene.markup import Child, Markup, h
 from kubescene.reports.amounts import time_step, told_duration, told_time
 from kubescene.reports.html.contents import BudgetView, SpanView, WorkloadView
+from kubescene.results.clockwork import SECOND
 from kubescene.results.ledger import Ledger
 from kubescene.results.over_time.entries import WorkloadEntry
 from kubescene.results.over_time.series import levels, parts_of
 from kubescene.results.over_time.workloads import Group, Workloads, budget_rows
-from kubescene.results.rows import SECOND
 
 SHOWN = 40
 PARTS = 200

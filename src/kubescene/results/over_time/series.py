@@ -14,11 +14,11 @@ import msgspec
 
 from kubescene.clock import parse_duration
 from kubescene.errors import ConfigurationError
+from kubescene.results.clockwork import Clockwork
 from kubescene.results.ledger import Ledger
 from kubescene.results.over_time.entries import NO_COUNTS, Counts, WorkloadEntry
 from kubescene.results.over_time.instants import Sample
 from kubescene.results.over_time.workloads import Group, Workloads
-from kubescene.results.rows import Clockwork
 
 CHANGE, STEP = "change", "step"
 CHANGE_OR_STEP = "change or step"

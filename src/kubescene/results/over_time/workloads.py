@@ -9,6 +9,7 @@ import orjson
 
 from kubescene.api.selectors.label_selectors import from_label_selector
 from kubescene.api.selectors.requirements import SelectorError
+from kubescene.results.clockwork import SECOND, Clockwork, row_of, text
 from kubescene.results.ledger import Ledger
 from kubescene.results.ledger_entries import DELETED, FINISHED, PENDING, PodEntry
 from kubescene.results.over_time.entries import (
@@ -17,7 +18,6 @@ from kubescene.results.over_time.entries import (
     WorkloadEntry,
 )
 from kubescene.results.over_time.following import top_owner
-from kubescene.results.rows import SECOND, Clockwork, row_of, text
 
 ALL_BARE = "*"
 """The name of the pods of a namespace that nobody owns."""
