@@ -6,14 +6,10 @@ import pytest
 
 import kubescene
 from kubescene.api.records.templates import target_of
+from kubescene.api.selectors.daemon_fitness import DaemonFitness, DaemonNode, daemon_tolerations
 from kubescene.cluster.options import ClusterOptions
 from kubescene.controllers.builtin.late_pods import LatePodsController
 from kubescene.controllers.builtin.workloads.daemon_sets import daemonset
-from kubescene.controllers.builtin.workloads.daemon_sets.places import (
-    DaemonNode,
-    Fitness,
-    tolerations_of,
-)
 from kubescene.testing import make_node, make_pod
 from kubescene.types import JsonObject
 
@@ -361,14 +357,14 @@ def taint(key: str, effect: str) -> JsonObject:
 def test_which_nodes_fit(
     spec: JsonObject, there: DaemonNode | None, fits: tuple[bool, bool]
 ) -> None:
-    assert Fitness(spec).of(there) == fits
+    assert DaemonFitness(spec).of(there) == fits
 
 
 def test_a_toleration_that_is_there_is_not_added_again() -> None:
     given = {"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute"}
-    assert len(tolerations_of({"tolerations": [given]})) == 6
+    assert len(daemon_tolerations({"tolerations": [given]})) == 6
     longer = {**given, "tolerationSeconds": 5}
-    assert tolerations_of({"tolerations": [longer]})[0] == given
+    assert daemon_tolerations({"tolerations": [longer]})[0] == given
 
 
 @pytest.mark.parametrize(

@@ -648,3 +648,13 @@ def test_a_rollout_stands_while_nothing_but_statuses_changes(
     changed: JsonObject, alike: bool
 ) -> None:
     assert differs_in_status({**OLD, **changed}, OLD) is alike
+
+
+def test_to_say_that_it_is_not_paused_changes_nothing(cluster: ClusterWorld) -> None:
+    """Recorded: Go leaves out a false ``paused``, so there is no new generation."""
+    cluster.create(make_deployment("web").replicas(1))
+    cluster.settle()
+    before = cluster.get("deployments", "web")
+    cluster.patch("deployments", "web", {"spec": {"paused": False}})
+    cluster.settle()
+    assert cluster.get("deployments", "web") == before

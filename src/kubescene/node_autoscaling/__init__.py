@@ -1,29 +1,36 @@
-"""The cluster autoscaler: which nodes would let waiting pods run.
+"""The cluster autoscaler: which nodes are needed, and which are not.
 
-What is here so far is the first half of its loop, as pure functions over a node table of its own:
-pods are packed on free room (`packing`), what is left is estimated per node group (`estimation`),
-and expanders choose (`expanders`). Scale-down, cluster state and actuation are not here yet.
+`autoscaler` is the loop; it knows neither store nor controllers, only a `Provider` of machines and
+a world that it sees and writes to. What one loop does is in modules by name: `templates`,
+`cluster_state`, `packing`, `estimation`, `expanders`, `scale_up`, `scale_down`, `drainability`,
+`actuation`, `status`.
 """
 
-from kubescene.node_autoscaling.estimation import (
+from kubescene.node_autoscaling.autoscaler import AutoscalerWorld, ClusterAutoscaler, LoopReport
+from kubescene.node_autoscaling.expanders import EXPANDERS, expander_chain
+from kubescene.node_autoscaling.flags import Flags, GroupFlags, read_flags
+from kubescene.node_autoscaling.provider import (
+    Instance,
+    InstanceError,
+    InstanceState,
     NodeGroup,
-    Option,
-    equivalence_groups,
-    expansion_options,
+    Provider,
+    ProviderError,
 )
-from kubescene.node_autoscaling.expanders import EXPANDERS, chosen, expander_chain
-from kubescene.node_autoscaling.packing import Packing
-from kubescene.node_autoscaling.snapshot import ClusterSnapshot, SimulatedNode
 
 __all__ = [
     "EXPANDERS",
-    "ClusterSnapshot",
+    "AutoscalerWorld",
+    "ClusterAutoscaler",
+    "Flags",
+    "GroupFlags",
+    "Instance",
+    "InstanceError",
+    "InstanceState",
+    "LoopReport",
     "NodeGroup",
-    "Option",
-    "Packing",
-    "SimulatedNode",
-    "chosen",
-    "equivalence_groups",
+    "Provider",
+    "ProviderError",
     "expander_chain",
-    "expansion_options",
+    "read_flags",
 ]

@@ -1,63 +1,70 @@
-"""Packing: pods that fit on nodes that are there, or are on their way, need no new node."""
+"""Packing: which pods find room on nodes that are there, or are on their way."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 
+from kubescene.node_autoscaling.pods import KINDS_PER_CONTROLLER, SeenPod
 from kubescene.node_autoscaling.snapshot import ClusterSnapshot
-from kubescene.scheduler.state.pods import PodInfo
-from kubescene.types import JsonObject
-
-KINDS_PER_CONTROLLER = 10
-
-
-def likeness(pod: PodInfo) -> JsonObject:
-    """What two pods of a controller must have in common to be treated alike."""
-    obj = pod.object
-    spec = {field: value for field, value in obj["spec"].items() if field != "nodeName"}
-    return {"labels": obj["metadata"].get("labels") or {}, "spec": spec}
-
-
-def controller_of(pod: PodInfo) -> tuple[str, str]:
-    """Uid and kind of the controller; empty if the pod has none."""
-    for each in pod.object["metadata"].get("ownerReferences") or ():
-        if each.get("controller"):
-            return str(each["uid"]), str(each["kind"])
-    return "", ""
 
 
 class Packing:
-    """Remembers where pods fitted in the last loop."""
+    """Remembers where pods fitted, from one loop to the next."""
 
     def __init__(self) -> None:
         self._hints: dict[str, str] = {}
+        self._older: dict[str, str] = {}
 
-    def leftover(self, snapshot: ClusterSnapshot, pods: Iterable[PodInfo]) -> list[PodInfo]:
-        """The pods that fit nowhere; the others are placed in the snapshot."""
-        ordered = sorted(pods, key=lambda pod: -pod.priority)
-        hopeless: dict[str, list[JsonObject]] = {}
-        hints: dict[str, str] = {}
-        left = []
-        for pod in ordered:
-            node = self._hinted(snapshot, pod) or self._anywhere(snapshot, pod, hopeless)
+    def leftover(self, snapshot: ClusterSnapshot, pods: Iterable[SeenPod]) -> list[SeenPod]:
+        """The pods that fit nowhere, most important first; the others are placed."""
+        ordered = sorted(pods, key=lambda pod: -pod.info.priority)
+        placed = {pod.uid for pod in self.place_all(snapshot, ordered)}
+        self.next_loop()
+        return [pod for pod in ordered if pod.uid not in placed]
+
+    def place_all(
+        self,
+        snapshot: ClusterSnapshot,
+        pods: Sequence[SeenPod],
+        among: Callable[[str], bool] | None = None,
+        *,
+        all_or_none: bool = False,
+    ) -> list[SeenPod]:
+        """The pods that found a place; ``all_or_none`` stops at the first that does not."""
+        hopeless: dict[str, set[bytes]] = {}
+        placed = []
+        for pod in pods:
+            node = self._hinted(snapshot, pod, among) or _anywhere(snapshot, pod, among, hopeless)
             if node:
-                hints[pod.uid] = node
-            else:
-                left.append(pod)
-        self._hints = hints
-        return left
+                self._hints[pod.uid] = node
+                placed.append(pod)
+            elif all_or_none:
+                break
+        return placed
 
-    def _hinted(self, snapshot: ClusterSnapshot, pod: PodInfo) -> str:
-        node = self._hints.get(pod.uid, "")
-        return node if node in snapshot and snapshot.place(pod, node).ok else ""
+    def next_loop(self) -> None:
+        """Forget where pods were placed before this loop."""
+        self._older, self._hints = self._hints, {}
 
-    def _anywhere(
-        self, snapshot: ClusterSnapshot, pod: PodInfo, hopeless: dict[str, list[JsonObject]]
+    def _hinted(
+        self, snapshot: ClusterSnapshot, pod: SeenPod, among: Callable[[str], bool] | None
     ) -> str:
-        uid, kind = controller_of(pod)
-        like = likeness(pod)
-        if uid and like in hopeless.get(uid, ()):
+        node = self._hints.get(pod.uid) or self._older.get(pod.uid) or ""
+        if node not in snapshot or (among is not None and not among(node)):
             return ""
-        node = snapshot.place_anywhere(pod)
-        known = hopeless.setdefault(uid, [])
-        if not node and uid and kind != "DaemonSet" and len(known) < KINDS_PER_CONTROLLER:
-            known.append(like)
-        return node
+        return node if snapshot.place(pod, node).ok else ""
+
+
+def _anywhere(
+    snapshot: ClusterSnapshot,
+    pod: SeenPod,
+    among: Callable[[str], bool] | None,
+    hopeless: dict[str, set[bytes]],
+) -> str:
+    """Equal pods of a controller are not tried again after one that found no place."""
+    uid = "" if pod.controller is None else pod.controller.uid
+    known = hopeless.setdefault(uid, set())
+    if uid and pod.likeness in known:
+        return ""
+    node = snapshot.place_anywhere(pod, among)
+    if not node and uid and not pod.is_daemon and len(known) < KINDS_PER_CONTROLLER:
+        known.add(pod.likeness)
+    return node

@@ -4,9 +4,9 @@ Never the scheduler's table: supposed nodes would spoil what is kept there. Ever
 so that `ClusterSnapshot.supposing` can take back all that was done within it.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,6 +14,8 @@ from kubescene.api.records import make_record
 from kubescene.api.scheme import GroupResource
 from kubescene.client.interfaces import Client
 from kubescene.clock import Clock, Stream
+from kubescene.node_autoscaling.nodes import SeenNode
+from kubescene.node_autoscaling.pods import SeenPod
 from kubescene.recording import SILENT
 from kubescene.scheduler.binding.waiting_pods import WaitingRoom
 from kubescene.scheduler.cycle.cycle import Cycle
@@ -21,6 +23,7 @@ from kubescene.scheduler.cycle.search import StartIndex
 from kubescene.scheduler.cycle.verdicts import Filtering
 from kubescene.scheduler.framework.cycle_state import CycleState
 from kubescene.scheduler.framework.informers import Informers
+from kubescene.scheduler.framework.interfaces import Rows
 from kubescene.scheduler.framework.runtime import Framework
 from kubescene.scheduler.framework.status import SUCCESS, Code, Status
 from kubescene.scheduler.options import SchedulerOptions
@@ -28,28 +31,8 @@ from kubescene.scheduler.scheduler_handle import SchedulerHandle
 from kubescene.scheduler.state.nodes import NodeTable
 from kubescene.scheduler.state.nominations import Nominations
 from kubescene.scheduler.state.pods import PodInfo
-from kubescene.types import JsonObject
 
 NODES = GroupResource("", "nodes")
-
-
-@dataclass(frozen=True, slots=True)
-class SimulatedNode:
-    """A node, and the pods that are on it from the start."""
-
-    node: JsonObject
-    pods: tuple[PodInfo, ...] = ()
-
-    @property
-    def name(self) -> str:
-        return str(self.node["metadata"]["name"])
-
-    def renamed(self, name: str) -> "SimulatedNode":
-        """A fresh node like this one."""
-        metadata = self.node["metadata"]
-        labels = {**(metadata.get("labels") or {}), "kubernetes.io/hostname": name}
-        node = {**self.node, "metadata": {**metadata, "name": name, "labels": labels}}
-        return SimulatedNode(node, self.pods)
 
 
 def _nothing() -> None:
@@ -83,91 +66,211 @@ class ClusterSnapshot:
     def __init__(self, client: Client, clock: Clock, options: SchedulerOptions) -> None:
         self._table = NodeTable()
         self._cycle = lone_cycle(client, clock, options, self._table)
-        self._nodes: dict[str, SimulatedNode] = {}
+        self._nodes: dict[str, SeenNode] = {}
+        self._pods: dict[str, list[Placed]] = {}
         self._undo: list[Callable[[], None]] = []
+        self._rows: Rows | None = None
+        self._names: tuple[str, ...] = ()
+        self._layout = -1
         self._next = 1
         """Where the ring begins; in a new process one after the first node."""
 
     def __len__(self) -> int:
         return len(self._nodes)
 
-    def __contains__(self, name: str) -> bool:
+    def __contains__(self, name: object) -> bool:
         return name in self._nodes
+
+    # -- what is there ---------------------------------------------------------------------
+
+    @property
+    def nodes(self) -> list[SeenNode]:
+        return [*self._nodes.values()]
+
+    def node(self, name: str) -> SeenNode:
+        return self._nodes[name]
+
+    def pods_on(self, name: str) -> list[SeenPod]:
+        return [each.pod for each in self._pods[name]]
 
     # -- changes ---------------------------------------------------------------------------
 
-    def add_node(self, node: SimulatedNode) -> None:
-        obj, name = node.node, node.name
-        self._nodes[name] = node
-        self._table.set_node(make_record(NODES, obj, 1), obj)
-        self._undo.append(lambda: self._drop(name))
-        for pod in node.pods:
-            self._put(pod, name)
+    def show(self, nodes: Iterable[SeenNode], pods: Iterable[SeenPod]) -> None:
+        """Start anew from these nodes and the pods on them; what is as it was is not touched."""
+        self._take_back(0)
+        placed = _by_node(nodes, pods)
+        for name in [each for each in self._nodes if each not in placed]:
+            self._drop(name)
+        kept, self._nodes, self._rows = self._nodes, {}, None
+        for name, (node, wanted) in placed.items():
+            self._nodes[name] = node
+            if kept.get(name) is not node:
+                self._set(node)
+            self._exchange(name, wanted)
+        self._undo.clear()
+
+    def _exchange(self, name: str, wanted: Sequence[SeenPod]) -> None:
+        """Have exactly these pods on a node, in this order."""
+        there = self._pods.setdefault(name, [])
+        if [each.pod for each in there] == wanted:
+            return
+        known = {each.pod: each for each in there}
+        for pod in known.keys() - set(wanted):
+            self._table.remove_pod(known[pod].info, name)
+        self._pods[name] = [known.get(pod) or self._added(pod, name) for pod in wanted]
+
+    def _added(self, pod: SeenPod, name: str) -> "Placed":
+        placed = Placed(pod, pod.info.assumed(name))
+        self._table.add_pod(placed.info, name)
+        return placed
+
+    def _set(self, node: SeenNode) -> None:
+        self._table.set_node(make_record(NODES, node.object, 1), node.object)
 
     def _drop(self, name: str) -> None:
+        for each in self._pods.pop(name):
+            self._table.remove_pod(each.info, name)
         del self._nodes[name]
         self._table.remove_node(name)
+        self._rows = None
 
-    def _put(self, pod: PodInfo, node: str) -> None:
-        placed = pod.assumed(node)
-        self._table.add_pod(placed, node)
-        self._undo.append(lambda: self._table.remove_pod(placed, node))
+    def add_node(self, node: SeenNode, pods: Iterable[SeenPod] = ()) -> None:
+        name = node.name
+        self._nodes[name] = node
+        self._pods[name] = []
+        self._rows = None
+        self._set(node)
+        self._undo.append(lambda: self._drop(name))
+        for pod in pods:
+            self._put(pod, name)
+
+    def remove_node(self, name: str) -> None:
+        """Take a node out, and all that is on it."""
+        node, order = self._nodes[name], [*self._nodes]
+        pods = self._pods[name]
+        self._drop(name)
+        self._undo.append(lambda: self._bring_back(node, pods, order))
+
+    def _bring_back(self, node: SeenNode, pods: list["Placed"], order: list[str]) -> None:
+        self._nodes[node.name] = node
+        self._nodes = {name: self._nodes[name] for name in order}
+        self._pods[node.name] = pods
+        self._rows = None
+        self._set(node)
+        for each in pods:
+            self._table.add_pod(each.info, node.name)
+
+    def replace_node(self, node: SeenNode) -> None:
+        """Put an empty node in the place of the one of this name; its domains stay."""
+        name = node.name
+        before, pods = self._nodes[name], self._pods[name]
+        for each in pods:
+            self._table.remove_pod(each.info, name)
+        self._nodes[name], self._pods[name] = node, []
+        self._set(node)
+        self._undo.append(lambda: self._put_back(before, pods))
+
+    def _put_back(self, node: SeenNode, pods: list["Placed"]) -> None:
+        self._nodes[node.name], self._pods[node.name] = node, pods
+        self._set(node)
+        for each in pods:
+            self._table.add_pod(each.info, node.name)
+
+    def _put(self, pod: SeenPod, node: str) -> None:
+        self._pods[node].append(self._added(pod, node))
+        self._undo.append(lambda: self._table.remove_pod(self._pods[node].pop().info, node))
 
     @contextmanager
-    def supposing(self) -> Iterator[None]:
-        """What is done inside is undone at the end; the ring goes on all the same."""
-        mark = len(self._undo)
+    def supposing(self) -> Iterator["Supposition"]:
+        """What is done inside is undone at the end, unless it is kept; the ring goes on anyway."""
+        mark, supposition = len(self._undo), Supposition()
         try:
-            yield
+            yield supposition
         finally:
-            while len(self._undo) > mark:
-                self._undo.pop()()
+            if not supposition.kept:
+                self._take_back(mark)
+
+    def _take_back(self, mark: int) -> None:
+        while len(self._undo) > mark:
+            self._undo.pop()()
 
     # -- questions -------------------------------------------------------------------------
 
-    def check(self, pod: PodInfo, node: str) -> Status:
+    def check(self, pod: SeenPod, node: str) -> Status:
         """What the plugins say of a pod on one node."""
-        filtering, status = self._begin(pod)
+        filtering, status, among = self._begin(pod.info)
         row = self._table.row_of(node)
         if filtering is None or row is None:
             return status
+        if among is not None and node not in among:
+            return Status(Code.UNRESOLVABLE)
         verdict = filtering.judge(np.array([row], dtype=np.intp))[0]
         return filtering.describe(int(verdict))
 
-    def place(self, pod: PodInfo, node: str) -> Status:
+    def place(self, pod: SeenPod, node: str) -> Status:
         """Put a pod on a node if it fits there."""
         status = self.check(pod, node)
         if status.ok:
             self._put(pod, node)
         return status
 
-    def place_anywhere(self, pod: PodInfo, among: Callable[[str], bool] | None = None) -> str:
+    def place_anywhere(self, pod: SeenPod, among: Callable[[str], bool] | None = None) -> str:
         """Put a pod on the first node of the ring that it fits on; empty if there is none."""
-        filtering, _ = self._begin(pod)
+        filtering, _, named = self._begin(pod.info)
         if filtering is None or not self._nodes:
             return ""
-        names = [*self._nodes]
-        fits = self._fitting(filtering, names)
-        for step in range(len(names)):
-            at = (self._next + step) % len(names)
-            if fits[at] and (among is None or among(names[at])):
+        rows, names = self._scanned(), self._names
+        fits = (filtering.judge(rows) == 0) & ~self._table.unschedulable[rows]
+        start = self._next % len(names)
+        order = np.flatnonzero(fits)
+        for at in np.roll(order, -int(np.searchsorted(order, start))).tolist():
+            name = names[at]
+            if (named is None or name in named) and (among is None or among(name)):
                 self._next = at + 1
-                self._put(pod, names[at])
-                return names[at]
+                self._put(pod, name)
+                return name
         return ""
 
-    def _fitting(self, filtering: Filtering, names: list[str]) -> list[bool]:
-        rows = np.array([self._table.row_of(name) for name in names], dtype=np.intp)
-        fits = (filtering.judge(rows) == 0) & ~self._table.unschedulable[rows]
-        return [bool(each) for each in fits]
+    def _scanned(self) -> Rows:
+        """The rows of all nodes, in order of insertion."""
+        if self._rows is None or self._layout != self._table.layout:
+            self._names, self._layout = tuple(self._nodes), self._table.layout
+            rows = [self._table.row_of(name) for name in self._names]
+            self._rows = np.array(rows, dtype=np.intp)
+        return self._rows
 
-    def _begin(self, pod: PodInfo) -> tuple[Filtering | None, Status]:
-        """Filter for a pod, or why it cannot even begin."""
+    def _begin(self, pod: PodInfo) -> tuple[Filtering | None, Status, Container[str] | None]:
+        """Filter for a pod, or why it cannot even begin; and the nodes that it is limited to."""
         self._table.refresh()
         state = CycleState()
         outcome = self._cycle.pre_filter(state, pod)
         if not outcome.status.ok:
-            return None, outcome.status
-        if outcome.node_names is not None:
-            return None, Status(Code.UNRESOLVABLE, ())
-        return self._cycle.filters.begin(state, pod), SUCCESS
+            return None, outcome.status, None
+        return self._cycle.filters.begin(state, pod), SUCCESS, outcome.node_names
+
+
+class Placed(NamedTuple):
+    """A pod on a node, and how it stands in the table."""
+
+    pod: SeenPod
+    info: PodInfo
+
+
+class Supposition:
+    """What was done since it began; `keep` makes it hold."""
+
+    def __init__(self) -> None:
+        self.kept = False
+
+    def keep(self) -> None:
+        self.kept = True
+
+
+def _by_node(
+    nodes: Iterable[SeenNode], pods: Iterable[SeenPod]
+) -> dict[str, tuple[SeenNode, list[SeenPod]]]:
+    placed: dict[str, tuple[SeenNode, list[SeenPod]]] = {each.name: (each, []) for each in nodes}
+    for pod in pods:
+        if pod.node in placed:
+            placed[pod.node][1].append(pod)
+    return placed

@@ -180,10 +180,8 @@ def read_points(given: Sequence[Any], *, linear: bool, where: str) -> Points:
     times, values = list[int](), list[int]()
     for place, point in enumerate(given):
         at = f"{where}[{place}]"
-        if not isinstance(point, Mapping) or not {"at", "value"}.issuperset(point):
+        if not isinstance(point, Mapping) or set(point) != {"at", "value"}:
             raise ValueError(f"{at}: must be an object with at and value")
-        if len(point) < len(("at", "value")):
-            raise ValueError(f"{at}: needs at and value")
         try:
             time = parse_duration(point["at"])
         except (ValueError, TypeError) as error:

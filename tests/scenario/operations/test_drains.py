@@ -82,10 +82,16 @@ def test_a_timeout_is_that_of_one_node() -> None:
     run = kubescene.run(scenario.advance("5m").done())
     # kubectl sees that its time is over when it asks again: after 15 s.
     assert told(run) == [
+        ("Warning", "n-0", 75),
         ("TimedOut", "n-0", 75),
+        ("Warning", "n-1", 90),
         ("TimedOut", "n-1", 90),
         ("Incomplete", "", 90),
     ]
+    pending = messages(run, "Warning")[0]
+    assert pending.startswith('There are pending pods in node "n-0" when an error occurred: [error')
+    assert pending.count(": pod/web-") == 1
+    assert pending.count(", pod/web-") == 1
     first = messages(run, "TimedOut")[0]
     assert first.startswith('error: unable to drain node "n-0" due to error: [error when evicting')
     assert first.endswith(": global timeout reached: 12s], continuing command...")
@@ -97,8 +103,8 @@ def test_a_pod_that_does_not_end_is_waited_for_until_the_timeout() -> None:
     stuck["spec"]["template"]["metadata"]["finalizers"] = ["example.com/never"]
     scenario = small(stuck).drain(selector={"matchLabels": {"zone": "a"}}, timeout="90s", id="out")
     run = kubescene.run(scenario.advance("5m").done())
-    assert told(run)[0][0] == "TimedOut"
-    assert told(run)[0][2] == 90, "at once, since it looks every second"
+    assert [each[0] for each in told(run)][:2] == ["Warning", "TimedOut"]
+    assert told(run)[1][2] == 90, "at once, since it looks every second"
     assert "to terminate: context deadline exceeded, continuing" in messages(run, "TimedOut")[0]
 
 

@@ -12,6 +12,7 @@ from kubescene.api.defaulting.sharing import (
     merged,
     within,
     within_each,
+    without_false,
 )
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.types import JsonObject
@@ -73,6 +74,7 @@ def _named(name: str) -> Defaulter:
 
 def _node_spec(spec: JsonObject) -> JsonObject:
     """``podCIDR`` and ``podCIDRs`` agree; where they differ, the old single field wins."""
+    spec = without_false(spec, "unschedulable")
     cidr, cidrs = spec.get("podCIDR"), spec.get("podCIDRs")
     if cidrs and not cidr:
         return {**spec, "podCIDR": cidrs[0]}

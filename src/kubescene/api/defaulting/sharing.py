@@ -25,6 +25,13 @@ def filled_unset(obj: JsonObject, defaults: JsonObject) -> JsonObject:
     return merged(obj, {key: value for key, value in defaults.items() if obj.get(key) is None})
 
 
+def without_false(obj: JsonObject, key: str) -> JsonObject:
+    """``obj`` without a member that Go leaves out when it is false: saying so changes nothing."""
+    if obj.get(key) is not False:
+        return obj
+    return {name: value for name, value in obj.items() if name != key}
+
+
 def mapped(items: list[Any], default: Callable[[Any], Any]) -> list[Any]:
     """``items`` with ``default`` run over each; the list itself when no item changed."""
     done = [default(item) for item in items]

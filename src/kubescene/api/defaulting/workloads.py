@@ -15,6 +15,7 @@ from kubescene.api.defaulting.sharing import (
     merged,
     within,
     within_each,
+    without_false,
 )
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.types import JsonObject
@@ -74,7 +75,8 @@ def _replication_controller_spec(spec: JsonObject) -> JsonObject:
 
 
 def _deployment_spec(spec: JsonObject) -> JsonObject:
-    spec = into(filled_unset(spec, _DEPLOYMENT), "strategy", lambda it: _rolling(it, _QUARTER))
+    spec = filled_unset(without_false(spec, "paused"), _DEPLOYMENT)
+    spec = into(spec, "strategy", lambda it: _rolling(it, _QUARTER))
     return into(spec, "template", default_template)
 
 

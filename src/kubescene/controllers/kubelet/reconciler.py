@@ -50,6 +50,7 @@ from kubescene.controllers.kubelet.reports import (
     made_ready,
     parts_of_status,
 )
+from kubescene.controllers.kubelet.usages import BehaviourUsage
 from kubescene.controllers.reconcile import NOTHING, Delete, ObjectKey, Patch, Plan, Write
 from kubescene.controllers.runtime import ReconcilerController
 from kubescene.errors import ApiError, NotFoundError
@@ -87,12 +88,16 @@ class KubeletReconciler:
         """``workloads`` say how pods behave, ``streams`` are what is drawn for them.
 
         ``talks``: whether somebody wants to hear what it does with containers. What it ``keeps``
-        are reports, for those that are alike. ``usage`` knows when those that are stopped are done.
+        are reports, for those that are alike. ``usage`` knows when those that are stopped are done,
+        and is told what those use of which it is said.
         """
+        streams = streams or Streams()
         self._delays = delays
+        self._used = BehaviourUsage(streams)
         self._usage = UsageRegistry() if usage is None else usage
+        self._usage.bring(KUBELET, self._used)
         self._workloads = workloads
-        self._lives = Lives(streams or Streams(), delays, talks=talks)
+        self._lives = Lives(streams, delays, talks=talks)
         self._talks = talks
         self._statuses = RunningStatuses(keeps=keeps)
         self._ended = EndedStatuses(keeps=keeps)
@@ -116,6 +121,7 @@ class KubeletReconciler:
             self._to_start.pop(key_of(record), None)
         if change.type is DELETED:
             self._lives.forget(record.uid)
+            self._used.forget(record.namespace, record.name)
             return ()
         if self._talks and is_marked(change):
             self._to_stop.add(key_of(record))
@@ -298,7 +304,9 @@ class KubeletReconciler:
     def _live(self, pod: JsonObject, behaviour: PodBehaviour, reader: Reader, now: int) -> Plan:
         """What the containers of a pod have come to."""
         node = self._host(pod, behaviour, reader)
-        return self._planned(pod, node, self._lives.next_status(pod, behaviour, node, now), now)
+        course = self._lives.next_status(pod, behaviour, node, now)
+        self._used.note({**pod, "status": {**pod["status"], **(course.status or {})}}, behaviour)
+        return self._planned(pod, node, course, now)
 
     def _host(self, pod: JsonObject, behaviour: PodBehaviour, reader: Reader) -> JsonObject | None:
         """The pod's node, if its images matter."""

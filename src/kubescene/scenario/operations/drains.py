@@ -24,6 +24,7 @@ from kubescene.errors import ApiError, ForbiddenError, NotFoundError, TooManyReq
 from kubescene.scenario.operations.creation import told
 from kubescene.scenario.operations.drain_filters import (
     DrainFilters,
+    Verdict,
     aggregate,
     errors_of,
     warnings_of,
@@ -121,6 +122,10 @@ class Drain:
             self.tell(State.DRAINED, f"node/{node.name} drained", node.name)
             return
         self._undrained.append(node.name)
+        if node.has_begun and (pending := node.pending()):
+            when = f'in node "{node.name}" when an error occurred: {aggregate(node.errors)}'
+            left = shortened([f"pod/{name}" for name in pending])
+            self.tell(State.WARNING, f"There are pending pods {when}: {left}", node.name)
         why = f'error: unable to drain node "{node.name}" due to error: {aggregate(node.errors)}'
         state = State.TIMED_OUT if node.has_timed_out else State.REFUSED
         self.tell(state, f"{why}, continuing command...", node.name)
@@ -160,6 +165,8 @@ class NodeDrain:
         self.name = name
         self.errors: list[str] = []
         self.has_timed_out = False
+        self.has_begun = False
+        """Whether its pods were found fit to go, so that some may have gone."""
         self._drain = drain
         self._client = drain.setting.client
         grace = drain.operation.body.get("gracePeriodSeconds")
@@ -175,22 +182,30 @@ class NodeDrain:
     def _now(self) -> int:
         return self._drain.setting.clock.now()
 
-    def _begin(self) -> None:
+    def _verdicts(self) -> list[tuple[JsonObject, Verdict]]:
         labels = self._drain.operation.body.get("podSelector")
         selector = EVERYTHING if labels is None else selector_of(labels)
         pods = self._client.on_node(self.name, labels=selector)
         now, filters = self._now(), self._drain.filters
-        verdicts = [(pod, filters.verdict(pod, now)) for pod in pods]
+        return [(pod, filters.verdict(pod, now)) for pod in pods]
+
+    def pending(self) -> list[str]:
+        """The pods that should have gone and are still there."""
+        return [pod["metadata"]["name"] for pod, verdict in self._verdicts() if verdict.goes]
+
+    def _begin(self) -> None:
+        verdicts = self._verdicts()
         self.errors = errors_of(verdicts)
         if self.errors:
             return
+        self.has_begun = True
         if warnings := warnings_of(verdicts):
             self._drain.tell(State.WARNING, f"Warning: {warnings}", self.name)
         going = {ObjectRef.to(pod): pod["metadata"]["uid"] for pod, each in verdicts if each.goes}
         if self._drain.operation.body.get("disableEviction"):
             self._delete(going)
         else:
-            self._asking = dict.fromkeys(going, now)
+            self._asking = dict.fromkeys(going, self._now())
 
     @property
     def is_over(self) -> bool:

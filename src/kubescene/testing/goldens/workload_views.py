@@ -6,13 +6,12 @@ fills in by itself is left out, as the recordings have it.
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
-from kubescene.api.scheme import GroupResource
 from kubescene.clock import SECOND
 from kubescene.clock.timestamps import parse_time
-from kubescene.cluster.world import ClusterWorld
+from kubescene.testing.goldens.case_worlds import CaseWorld
 from kubescene.types import JsonObject
 
 DAY = 24 * 3600 * SECOND
@@ -91,9 +90,9 @@ _ADDED_TOLERATIONS = tuple(
 class WorkloadView:
     """The objects of one case, step by step: it remembers which of them are new."""
 
-    def __init__(self, world: ClusterWorld, namespace: str, family: str) -> None:
+    def __init__(self, world: CaseWorld, family: str) -> None:
         self._world = world
-        self._namespace = namespace
+        self._namespace = world.namespace
         self._kinds = (*KINDS, *KINDS_OF_FAMILIES.get(family, ()))
         self._step = 0
         self._born: dict[str, int] = {}
@@ -129,22 +128,12 @@ class WorkloadView:
         return replaced
 
     def _words(self) -> "Words":
-        now = self._world.clock.now()
+        now = self._world.now()
         return Words(now, self._namespace, self._hashes, self._uids, self._generators)
-
-    def _objects(self, kind: str) -> Iterator[JsonObject]:
-        """In order of creation."""
-        if kind not in {each.kind for each in self._world.scheme}:
-            return
-        store, resource = self._world.store, self._world.scheme.resolve(kind).group_resource
-        for record in store.in_order_of_creation(resource):
-            own = record.name if kind == "Namespace" else record.namespace
-            if own == self._namespace:
-                yield record.decode()
 
     def _learned(self) -> dict[str, list[JsonObject]]:
         """All objects by kind; new ones get their step, new hashes and uids placeholders."""
-        objects = {kind: list(self._objects(kind)) for kind in (*self._kinds, *GENERATORS)}
+        objects = {kind: list(self._world.objects(kind)) for kind in (*self._kinds, *GENERATORS)}
         for kind, each_of in objects.items():
             for obj in each_of:
                 uid = obj["metadata"]["uid"]
@@ -179,7 +168,9 @@ class WorkloadView:
     def _new_events(self, words: "Words") -> JsonObject:
         """By object, what was said or repeated in this step, in order of writing."""
         said: dict[str, list[list[Any]]] = {}
-        written = sorted(self._all_events(), key=lambda it: int(it["metadata"]["resourceVersion"]))
+        written = sorted(
+            self._world.objects("Event"), key=lambda it: int(it["metadata"]["resourceVersion"])
+        )
         for event in written:
             about, metadata = event["involvedObject"], event["metadata"]
             if self._events.get(metadata["uid"]) == metadata["resourceVersion"]:
@@ -203,10 +194,6 @@ class WorkloadView:
             else with_sorted_runs(each)
             for subject, each in sorted(said.items())
         }
-
-    def _all_events(self) -> Iterator[JsonObject]:
-        for record in self._world.store.list(GroupResource("", "events"), self._namespace):
-            yield record.decode()
 
 
 class Words:
@@ -331,8 +318,6 @@ def config_map(obj: JsonObject) -> JsonObject:
 def workload(kind: str, obj: JsonObject) -> JsonObject:
     hidden = ("selector", "template", "jobTemplate", "volumeClaimTemplates")
     spec = {name: each for name, each in obj["spec"].items() if name not in hidden}
-    if spec.get("paused") is False:
-        del spec["paused"]  # The real server leaves it out.
     shown: JsonObject = {"spec": spec}
     if kind != "CronJob":
         template = obj["spec"]["template"]

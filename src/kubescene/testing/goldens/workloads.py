@@ -13,20 +13,12 @@ from functools import partial
 from itertools import permutations
 from typing import Any
 
-from kubescene.actors import Actor
 from kubescene.api.feature_gates import MAX_UNAVAILABLE_STATEFUL_SET
-from kubescene.api.kinds import POD
 from kubescene.api.options import DeleteOptions
-from kubescene.client import ObjectRef
 from kubescene.clock import SECOND
 from kubescene.clock.timestamps import format_time, parse_time
-from kubescene.cluster.options import ClusterOptions
-from kubescene.cluster.world import ClusterWorld
-from kubescene.controllers.builtin import table
-from kubescene.controllers.builtin.namespaces.namespace import USUAL_DELAY
-from kubescene.controllers.registrations import ControllerRegistrations
 from kubescene.errors import ApiError, NotFoundError
-from kubescene.shortcuts import ALL, PLAIN
+from kubescene.testing.goldens.case_worlds import CaseWorld, OwnCaseWorld
 from kubescene.testing.goldens.comparisons import GoldenComparison, GoldenTally
 from kubescene.testing.goldens.recordings import Golden, GoldenFormatError
 from kubescene.testing.goldens.workload_views import KINDS, WorkloadView, sort_key
@@ -34,15 +26,6 @@ from kubescene.types import JsonObject
 
 UNIT = "steps"
 
-OFF = (
-    "kubelet",
-    "pod-garbage-collector",
-    "node-lifecycle",
-    "taint-eviction",
-    "persistentvolume-binder",
-    "event-expiry",
-)
-"""Controllers that took no part in the recordings: their work is an input of the cases."""
 QUIET = {"job": 17 * SECOND // 10, "namespace": 22 * SECOND // 10}
 USUALLY_QUIET = 7 * SECOND // 10
 """How long nothing was written before an action was over, by family."""
@@ -58,7 +41,6 @@ OF_AUTHORITY = (
     "endpoints such as the internal service IP or kubernetes.default.svc. No other usage is "
     "guaranteed across distributions of Kubernetes clusters."
 )
-CASE_USER = Actor("user")
 
 
 class WorkloadAspect(StrEnum):
@@ -103,7 +85,7 @@ def replay(golden: Golden, tally: GoldenTally) -> None:
     case = golden.case
     tally.attempts += len(case["steps"])
     try:
-        seen = [*WorkloadReplay(case, plain=golden.plain).play()]
+        seen = [*replayed(case, plain=golden.plain)]
     except Exception as error:
         # Whatever our controllers raise is a difference.
         comparison.failed(WorkloadAspect.REPLAYED, f"{type(error).__name__}: {error}", "")
@@ -148,24 +130,27 @@ def narrowed(ours: Any, theirs: Any) -> tuple[Any, Any]:
     return ours, theirs
 
 
-class WorkloadReplay:
-    """One case, action by action."""
+def replayed(case: JsonObject, *, plain: bool = False) -> Iterator[JsonObject]:
+    """What is seen in a world of ours after each step of a case."""
+    family = case["family"]
+    gates, quiet = GATES.get(family, frozenset()), QUIET.get(family, USUALLY_QUIET)
+    world = OwnCaseWorld(parse_time(case["now"]), NAMESPACE, gates, quiet, plain=plain)
+    return CasePlayer(case, world).play()
 
-    def __init__(self, case: JsonObject, *, plain: bool = False) -> None:
+
+class CasePlayer:
+    """One case in a world, action by action.
+
+    Whoever records a case does not know yet when its steps are over: those have no time.
+    """
+
+    def __init__(self, case: JsonObject, world: CaseWorld) -> None:
         self._case = case
         self._begin = parse_time(case["now"])
-        gates = GATES.get(case["family"], frozenset())
-        options = ClusterOptions(
-            events=True, start=self._begin, shortcuts=PLAIN if plain else ALL, gates=gates
-        )
-        every = table(events=True, gates=gates, namespace_delay=USUAL_DELAY)
-        registered = [each for each in every if each.name not in OFF]
-        self._world = ClusterWorld(options, controllers=ControllerRegistrations(registered))
-        self._client = self._world.client(CASE_USER)
-        self._quiet = QUIET.get(case["family"], USUALLY_QUIET)
+        self._world = world
         self._seen_at = self._begin
         self._answers: list[JsonObject] = []
-        self._view = WorkloadView(self._world, NAMESPACE, case["family"])
+        self._view = WorkloadView(self._world, case["family"])
         self._furnish()
 
     def play(self) -> Iterator[JsonObject]:
@@ -184,7 +169,7 @@ class WorkloadReplay:
             yield self._seen()
 
     def _set_step(self, step: JsonObject) -> None:
-        self._seen_at = self._begin + round(step["t"] * SECOND)
+        self._seen_at = self._begin + round(step.get("t", 0) * SECOND)
 
     def _furnish(self) -> None:
         nodes = self._case.get("nodes")
@@ -193,9 +178,9 @@ class WorkloadReplay:
             self._create_node({"metadata": {"name": name, "labels": labels}})
         for node in nodes or ():
             self._create_node(node)
-        metadata = {"name": NAMESPACE}
+        metadata = {"name": self._world.namespace}
         self._world.create({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
-        self._world.settle()
+        self._rest()
         self._ensure("ServiceAccount", {"metadata": {"name": "default"}})
         authority = {"name": "kube-root-ca.crt", "annotations": {DESCRIPTION: OF_AUTHORITY}}
         self._ensure("ConfigMap", {"metadata": authority, "data": {"ca.crt": ""}})
@@ -203,7 +188,7 @@ class WorkloadReplay:
     def _ensure(self, kind: str, obj: JsonObject) -> None:
         """Make what the namespace of every case has, unless a controller has made it."""
         try:
-            self._world.get(kind, obj["metadata"]["name"], NAMESPACE)
+            self._world.get(kind, obj["metadata"]["name"])
         except NotFoundError:
             self._create({"apiVersion": "v1", "kind": kind, **obj})
 
@@ -225,25 +210,11 @@ class WorkloadReplay:
     # -- time ------------------------------------------------------------------------------
 
     def _rest(self) -> None:
-        """Until nothing has been written for as long as the recorder waited.
-
-        Not beyond the instant at which the step was seen: the recorder was no slower than that.
-        """
-        world = self._world
-        world.settle()
-        while (left := self._seen_at - world.clock.now()) > 0:
-            revision = world.revision
-            world.advance(min(self._quiet, left) / SECOND)
-            if world.revision == revision:
-                return
-
-    def _pass(self, until: int) -> None:
-        if (left := until - self._world.clock.now()) > 0:
-            self._world.advance(left / SECOND)
+        """Not beyond the instant at which the step was seen: the recorder was no slower."""
+        self._world.rest(self._seen_at)
 
     def _seen(self) -> JsonObject:
-        self._world.settle()
-        self._pass(self._seen_at)
+        self._world.wait(self._seen_at)
         seen = self._view.see()
         if self._answers:
             seen["answers"] = [self._view.answered(each) for each in self._answers]
@@ -263,10 +234,10 @@ class WorkloadReplay:
             case {"rounds": rounds}:
                 self._oblige(rounds)
             case {"advanceWaitSeconds": seconds}:
-                self._world.advance(float(seconds))
+                self._world.wait(self._world.now() + round(float(seconds) * SECOND))
             case {"minute": _}:
                 minute = 60 * SECOND
-                self._pass((self._world.clock.now() // minute + 1) * minute + 3 * SECOND)
+                self._world.wait((self._world.now() // minute + 1) * minute + 3 * SECOND)
             case _:
                 self._act_on_pods(at, action)
 
@@ -312,7 +283,7 @@ class WorkloadReplay:
         if kind == "Node":
             self._create_node(obj)
             return
-        metadata = {**obj["metadata"], "namespace": NAMESPACE}
+        metadata = {**obj["metadata"], "namespace": self._world.namespace}
         if owners := metadata.get("ownerReferences"):
             metadata["ownerReferences"] = [
                 {**each, "uid": self._uid(each["uid"])} for each in owners
@@ -324,41 +295,27 @@ class WorkloadReplay:
             return text
         kind, _, name = text.removeprefix("uid:").partition("/")
         try:
-            uid: str = self._world.get(kind, name, NAMESPACE)["metadata"]["uid"]
+            uid: str = self._world.get(kind, name)["metadata"]["uid"]
         except NotFoundError:
             return "00000000-0000-0000-0000-000000000000"
         return uid
 
     def _patch(self, patch: JsonObject) -> None:
         body = patch["patch"]
-        self._world.patch(
-            patch["kind"],
-            patch["name"],
-            body,
-            NAMESPACE,
-            patch_type="json" if isinstance(body, list) else "merge",
-            subresource=patch.get("sub", ""),
-        )
+        how = "json" if isinstance(body, list) else "merge"
+        self._world.patch(patch["kind"], patch["name"], body, how, patch.get("sub", ""))
 
     def _delete(self, kind: str, name: str, options: JsonObject) -> None:
-        world = self._world
-        resource_type = world.scheme.resolve(kind)
-        world.registry.delete(
-            CASE_USER,
-            resource_type,
-            NAMESPACE if resource_type.namespaced else "",
-            NAMESPACE if kind == "Namespace" else name,
-            options=DeleteOptions(
-                grace_period_s=options.get("grace"),
-                propagation_policy=options.get("propagation", ""),
-            ),
+        given = DeleteOptions(
+            grace_period_s=options.get("grace"), propagation_policy=options.get("propagation", "")
         )
+        self._world.delete(kind, self._world.namespace if kind == "Namespace" else name, given)
 
     def _evict(self, pod: str) -> None:
-        self._world.evict(pod, NAMESPACE)
+        self._world.evict(pod)
 
     def _label(self, pod: str, changes: JsonObject) -> None:
-        self._world.patch("Pod", pod, {"metadata": changes}, NAMESPACE, patch_type="merge")
+        self._world.patch("Pod", pod, {"metadata": changes}, "merge")
 
     # -- pods ------------------------------------------------------------------------------
 
@@ -398,9 +355,7 @@ class WorkloadReplay:
         return [pod["metadata"]["name"] for pod in pods]
 
     def _pods(self) -> list[JsonObject]:
-        resource = self._world.scheme.resolve("Pod").group_resource
-        records = self._world.store.in_order_of_creation(resource)
-        return [each.decode() for each in records if each.namespace == NAMESPACE]
+        return list(self._world.objects("Pod"))
 
     def _is_of(self, obj: JsonObject, owner: str) -> bool:
         if not owner:
@@ -412,7 +367,7 @@ class WorkloadReplay:
                 return True
             if each["kind"] in KINDS:
                 try:
-                    above = self._world.get(each["kind"], each["name"], NAMESPACE)
+                    above = self._world.get(each["kind"], each["name"])
                 except NotFoundError:
                     continue
                 if self._is_of(above, owner):
@@ -446,20 +401,18 @@ class WorkloadReplay:
         if changes.get("gone"):
             self._delete("Pod", name, {"grace": 0})
             return
-        pod = self._world.get("Pod", name, NAMESPACE)
+        pod = self._world.get("Pod", name)
         phase = changes.get("phase", pod["status"].get("phase", "Pending"))
         if not pod["spec"].get("nodeName") and ("bind" in changes or phase != "Pending"):
             node = wanted_node(pod) or changes.get("bind", "n1")
-            self._client.bind(ObjectRef(POD, name, NAMESPACE), node)
+            self._world.bind(name, node)
         if set(changes) <= {"bind"}:
             return
         status = self._status(pod, phase, changes)
-        self._world.patch(
-            "Pod", name, {"status": status}, NAMESPACE, subresource="status", patch_type="strategic"
-        )
+        self._world.patch("Pod", name, {"status": status}, "strategic", "status")
 
     def _status(self, pod: JsonObject, phase: str, changes: JsonObject) -> JsonObject:
-        now = self._world.clock.now()
+        now = self._world.now()
         is_now_ready = changes.get("ready", phase == "Running")
         is_news = changes.get("justReady") or changes.get("ready") is False
         since = now if is_news else self._begin - HOUR
@@ -486,7 +439,7 @@ class WorkloadReplay:
         return status
 
     def _container(self, container: JsonObject, phase: str, changes: JsonObject) -> JsonObject:
-        now, begun = self._world.clock.now(), format_time(self._begin - HOUR)
+        now, begun = self._world.now(), format_time(self._begin - HOUR)
         state: JsonObject = {"running": {"startedAt": begun}}
         if phase in ("Succeeded", "Failed"):
             ended = self._begin - HOUR if changes.get("finishedLongAgo") else now

@@ -15,6 +15,7 @@ from kubescene.api.records.changes import DELETED, Change
 from kubescene.api.records.templates import TargetedBlueprint, targeted
 from kubescene.api.records.traits import COMES_OR_GOES, OWNED, RELABELED
 from kubescene.api.scheme import GroupVersionKind
+from kubescene.api.selectors.daemon_fitness import DaemonNode, daemon_tolerations
 from kubescene.client import ObjectRef, Reader
 from kubescene.control.loops import ControllerContext
 from kubescene.controllers.authoring import controller_of
@@ -38,12 +39,10 @@ from kubescene.controllers.builtin.workloads.daemon_sets.places import (
     GENERATION_LABEL,
     Daemon,
     DaemonHistory,
-    DaemonNode,
     DaemonPod,
     FailedPodsBackOff,
     Revision,
     daemon_pod,
-    tolerations_of,
 )
 from kubescene.controllers.builtin.workloads.orphans import PodOwners, released
 from kubescene.controllers.reconcile import (
@@ -341,7 +340,7 @@ def creations(daemon_set: JsonObject, daemon: Daemon, nodes: Iterable[str]) -> I
     for field in ("annotations", "finalizers"):
         if given.get(field):
             metadata[field] = given[field]
-    spec = targeted({**spec, "tolerations": tolerations_of(spec)}, "")
+    spec = targeted({**spec, "tolerations": daemon_tolerations(spec)}, "")
     body: JsonObject = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
     options = WriteOptions(blueprint=TargetedBlueprint(body))
     news = notice(daemon_set, NORMAL, "SuccessfulCreate", "Created pod: {name}")

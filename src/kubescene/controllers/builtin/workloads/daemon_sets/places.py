@@ -5,7 +5,7 @@ found there is counted until then, so that a pass costs as much as has changed s
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from heapq import heappush
 from typing import TypeAlias, TypeVar
 
@@ -15,8 +15,7 @@ from msgspec.structs import replace
 from kubescene.api.records.changes import Change
 from kubescene.api.records.templates import target_of
 from kubescene.api.selectors import LabelSelector
-from kubescene.api.selectors.node_selectors import NodeSelector, node_selector
-from kubescene.api.selectors.tolerations import find_untolerated
+from kubescene.api.selectors.daemon_fitness import DaemonFitness, DaemonNode
 from kubescene.clock import MINUTE, SECOND
 from kubescene.controllers.builtin.workloads.controller_revisions import REVISION_LABEL
 from kubescene.controllers.builtin.workloads.pod_tally import TERMINAL_PHASES, ready_since_of
@@ -27,29 +26,9 @@ from kubescene.types import JsonObject
 GENERATION_LABEL = "pod-template-generation"
 FIRST_BACK_OFF = SECOND
 LONGEST_BACK_OFF = 15 * MINUTE
-REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
-
-_TOLERATED = (
-    ("node.kubernetes.io/not-ready", "NoExecute"),
-    ("node.kubernetes.io/unreachable", "NoExecute"),
-    ("node.kubernetes.io/disk-pressure", "NoSchedule"),
-    ("node.kubernetes.io/memory-pressure", "NoSchedule"),
-    ("node.kubernetes.io/pid-pressure", "NoSchedule"),
-    ("node.kubernetes.io/unschedulable", "NoSchedule"),
-)
-_TOLERATED_BY_HOST = ("node.kubernetes.io/network-unavailable", "NoSchedule")
-
 T = TypeVar("T")
 IsPutOff: TypeAlias = Callable[[str], bool]
 """Whether a failed pod on this node has to wait before it is replaced."""
-
-
-class DaemonNode(Struct, frozen=True):
-    """What matters of a node."""
-
-    name: str
-    labels: dict[str, str]
-    taints: Sequence[JsonObject]
 
 
 class DaemonPod(Struct, frozen=True, gc=False):
@@ -98,50 +77,6 @@ def daemon_pod(change: Change, known: DaemonPod | None) -> DaemonPod:
         ready_since_of(record),
         record.deleting,
     )
-
-
-def tolerations_of(spec: JsonObject) -> list[JsonObject]:
-    """The tolerations of a daemon pod: those of its template, and of what it can live with."""
-    tolerations = list(spec.get("tolerations") or ())
-    wanted = (*_TOLERATED, _TOLERATED_BY_HOST) if spec.get("hostNetwork") else _TOLERATED
-    for key, effect in wanted:
-        new = {"key": key, "operator": "Exists", "effect": effect}
-        like = [
-            at
-            for at, each in enumerate(tolerations)
-            if all((each.get(name) or "") == value for name, value in new.items())
-            and not each.get("value")
-        ]
-        if like:
-            tolerations[like[0]] = new
-        else:
-            tolerations.append(new)
-    return tolerations
-
-
-class Fitness:
-    """Which nodes the pods of a template belong to."""
-
-    def __init__(self, spec: JsonObject) -> None:
-        self._node: str = spec.get("nodeName") or ""
-        self._labels: dict[str, str] = spec.get("nodeSelector") or {}
-        affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
-        required = affinity.get(REQUIRED)
-        self._required: NodeSelector | None = None if required is None else node_selector(required)
-        self._tolerations = tolerations_of(spec)
-
-    def of(self, node: DaemonNode | None) -> tuple[bool, bool]:
-        """Whether a pod should run on a node, and whether one that does may go on."""
-        if node is None or (self._node and self._node != node.name):
-            return False, False
-        if not self._labels.items() <= node.labels.items():
-            return False, False
-        if self._required is not None and not self._required.matches(node.labels, node.name):
-            return False, False
-        if not node.taints or find_untolerated(node.taints, self._tolerations) is None:
-            return True, True
-        driven_out = find_untolerated(node.taints, self._tolerations, ("NoExecute",))
-        return False, driven_out is None
 
 
 class SurgeLimits(Struct, frozen=True):
@@ -256,7 +191,7 @@ class Daemon:
         self.history: DaemonHistory | None = None
         self.back_offs: dict[str, FailedPodsBackOff] = {}
         """How long failed pods of a node have to wait."""
-        self.fitness = Fitness({})
+        self.fitness = DaemonFitness({})
         self.limits = SurgeLimits(rolling=False, surge=0, unavailable=0)
         self.delay = 0
         self.pods: dict[str, DaemonPod] = {}
@@ -330,7 +265,7 @@ class Daemon:
     def renew(self, spec: JsonObject, revision: Revision, nodes: Iterable[str]) -> None:
         """Look everywhere again if the set or its revision has changed."""
         if spec is not self.spec and spec != self.spec:
-            self.fitness = Fitness(spec["template"]["spec"])
+            self.fitness = DaemonFitness(spec["template"]["spec"])
             self.limits = limits_of(spec)
             self.delay = int(spec.get("minReadySeconds") or 0) * SECOND
         elif revision == self.revision:

@@ -1,0 +1,179 @@
+"""The status of the autoscaler: what its ConfigMap says of the cluster and of each group."""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from kubescene.clock.timestamps import format_time
+from kubescene.node_autoscaling.cluster_state import ClusterState, Condition, Readiness
+from kubescene.node_autoscaling.provider import Provider
+from kubescene.types import JsonObject
+
+LONGEST_MESSAGE = 500
+_CUT = "<truncated>"
+
+
+class Since(Struct, frozen=True):
+    """A condition, when it was last looked at, and since when it holds; None: never."""
+
+    condition: str = ""
+    probed: int | None = None
+    since: int | None = None
+
+    def now(self, condition: str, probed: int | None) -> "Since":
+        since = self.since if condition == self.condition else probed
+        return Since(condition, probed, since)
+
+
+class GroupStatus(Struct, frozen=True):
+    health: Since = Since()
+    scale_up: Since = Since()
+    scale_down: Since = Since()
+    candidates: int = 0
+    target: int = 0
+
+
+class AutoscalerStatus:
+    """Conditions, and since when they hold."""
+
+    def __init__(self, state: ClusterState, provider: Provider) -> None:
+        self._state = state
+        self._provider = provider
+        self._candidates: dict[str, int] = {}
+        self._looked: int | None = None
+        self.cluster = GroupStatus()
+        self.groups: dict[str, GroupStatus] = {}
+
+    def note_candidates(self, groups: Sequence[str], now: int) -> None:
+        """The groups of the nodes that are not needed, one for each."""
+        self._candidates = {group: groups.count(group) for group in dict.fromkeys(groups)}
+        self._looked = now
+
+    def update(self, now: int) -> None:
+        """Once in a loop, at its end."""
+        before, state = self.groups, self._state
+        self.groups = {
+            group.id: self._of(group.id, before.get(group.id) or GroupStatus(), now)
+            for group in self._provider.groups()
+        }
+        growing = any(
+            each.scale_up.condition == Condition.IN_PROGRESS for each in self.groups.values()
+        )
+        health = Condition.HEALTHY if state.is_healthy else Condition.UNHEALTHY
+        activity = Condition.IN_PROGRESS if growing else Condition.NO_ACTIVITY
+        count = sum(self._candidates.values())
+        self.cluster = GroupStatus(
+            self.cluster.health.now(health, state.total.time),
+            self.cluster.scale_up.now(activity, state.total.time),
+            self.cluster.scale_down.now(_scale_down(count), self._looked),
+            count,
+        )
+
+    def _of(self, group: str, before: GroupStatus, now: int) -> GroupStatus:
+        state, count = self._state, self._candidates.get(group, 0)
+        probed = state.readiness[group].time if group in state.readiness else None
+        healthy = state.is_group_healthy(group)
+        return GroupStatus(
+            before.health.now(Condition.HEALTHY if healthy else Condition.UNHEALTHY, probed),
+            before.scale_up.now(self._scale_up(group, healthy, now), probed),
+            before.scale_down.now(_scale_down(count), self._looked),
+            count,
+            state.targets.get(group, 0),
+        )
+
+    def _scale_up(self, group: str, healthy: bool, now: int) -> Condition:
+        if self._state.is_growing(group):
+            return Condition.IN_PROGRESS
+        if not healthy:
+            return Condition.UNHEALTHY
+        backoff = self._state.backoff_of(group, now)
+        return Condition.NO_ACTIVITY if backoff is None else Condition.BACKOFF
+
+    # -- the ConfigMap ---------------------------------------------------------------------
+
+    def document(self, now: int) -> JsonObject:
+        """What the ConfigMap says, as a document."""
+        wide = self.cluster
+        return {
+            "time": f"{format_time(now).replace('T', ' ').removesuffix('Z')} +0000 UTC",
+            "autoscalerStatus": "Running",
+            "clusterWide": {
+                "health": _health(wide.health, self._state.total),
+                "scaleUp": _told(wide.scale_up),
+                "scaleDown": _scale_down_told(wide),
+            },
+            "nodeGroups": [self._group(group.id, now) for group in self._provider.groups()],
+        }
+
+    def _group(self, group: str, now: int) -> JsonObject:
+        status = self.groups[group]
+        sizes = next(each for each in self._provider.groups() if each.id == group)
+        counts = self._state.readiness.get(group) or Readiness()
+        health = _health(status.health, counts)
+        extra = {
+            "cloudProviderTarget": status.target,
+            "minSize": sizes.min_size,
+            "maxSize": sizes.max_size,
+        }
+        times = {name: health.pop(name) for name in ("lastProbeTime", "lastTransitionTime")}
+        return {
+            "name": group,
+            "health": {**health, **extra, **times},
+            "scaleUp": self._scale_up_told(group, status, now),
+            "scaleDown": _scale_down_told(status),
+        }
+
+    def _scale_up_told(self, group: str, status: GroupStatus, now: int) -> JsonObject:
+        told = _told(status.scale_up)
+        backoff = self._state.backoff_of(group, now)
+        info: JsonObject = {}
+        if status.scale_up.condition == Condition.BACKOFF and backoff is not None:
+            info = {"errorCode": backoff.error.code, "errorMessage": _cut(backoff.error.message)}
+        return {"status": told.pop("status"), "backoffInfo": info, **told}
+
+
+def _scale_down(candidates: int) -> Condition:
+    return Condition.CANDIDATES if candidates else Condition.NO_CANDIDATES
+
+
+def _cut(message: str) -> str:
+    if len(message) <= LONGEST_MESSAGE:
+        return message
+    return message[: LONGEST_MESSAGE - len(_CUT)] + _CUT
+
+
+def _told(since: Since) -> JsonObject:
+    return {
+        "status": str(since.condition),
+        "lastProbeTime": _stamp(since.probed),
+        "lastTransitionTime": _stamp(since.since),
+    }
+
+
+def _stamp(at: int | None) -> str | None:
+    return None if at is None else format_time(at)
+
+
+def _scale_down_told(status: GroupStatus) -> JsonObject:
+    told = _told(status.scale_down)
+    candidates = {"candidates": status.candidates} if status.candidates else {}
+    return {"status": told.pop("status"), **candidates, **told}
+
+
+def _health(since: Since, nodes: Readiness) -> JsonObject:
+    told = _told(since)
+    registered: JsonObject = {
+        "total": len(nodes.registered),
+        "ready": len(nodes.ready),
+        "notStarted": len(nodes.not_started),
+        "suspended": len(nodes.suspended),
+    }
+    if nodes.deleted:
+        registered["beingDeleted"] = len(nodes.deleted)
+    registered["unready"] = {"total": len(nodes.unready), "resourceUnready": 0}
+    counts = {
+        "registered": registered,
+        "longUnregistered": len(nodes.long_unregistered),
+        "unregistered": len(nodes.unregistered),
+    }
+    return {"status": told.pop("status"), "nodeCounts": counts, **told}
