@@ -148,6 +148,7 @@ def serve(
     )
     server.stage.waiters = waiters
     typer.echo(f"Serving on {server.url}")
+    typer.echo(f"Pages for people: {server.url}/ui")
     typer.echo(f"Connect with: kubescene kubeconfig --server {server.url} > kubescene.yaml")
     typer.echo(kept(data_dir))
     for line in left_out(cluster):
