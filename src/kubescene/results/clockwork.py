@@ -1,4 +1,4 @@
-"""What rows of every table have in common: times since the run began, and columns by their names."""
+"""What the rows of every table share: times since the run began, and columns by their names."""
 
 from typing import Any, TypeVar
 
