@@ -415,6 +415,43 @@ def test_trouble_with_pulls_is_told_to_the_nodes_and_taken_back(cluster: Cluster
     assert told_of(cluster, one, prefix) == {}
 
 
+def container(cluster: ClusterWorld, name: str) -> JsonObject:
+    found = cluster.get("pods", name)["status"].get("containerStatuses") or [{"state": {}}]
+    state: JsonObject = found[0]["state"]
+    return state
+
+
+def test_pods_start_so_much_later_where_pulls_are_slow(cluster: ClusterWorld) -> None:
+    nodes(cluster)
+    cluster.create(outage("a", "ImagePull", pullTime="2m"))
+    cluster.create(outage("b", "ImagePull", pullTime="30s", pods={"matchLabels": {"app": "x"}}))
+    cluster.settle()
+    cluster.create(make_pod("slow").cpu("1").label(app="x"))
+    other = make_pod("other").cpu("1").build()
+    other["spec"]["containers"][0]["image"] = "another"
+    cluster.create(other)
+    cluster.advance("119s")
+    assert not pod_is_ready(cluster, "other")
+    cluster.advance("1s")
+    assert pod_is_ready(cluster, "other")
+    assert not pod_is_ready(cluster, "slow")
+    cluster.advance("30s")
+    assert pod_is_ready(cluster, "slow")
+
+
+def test_pulls_fail_while_it_lasts_and_are_tried_again_after_it(cluster: ClusterWorld) -> None:
+    nodes(cluster)
+    cluster.create(outage(what="ImagePull", pullError="429 Too Many Requests", **{"for": "10m"}))
+    cluster.settle().create(make_pod("a").cpu("1"))
+    cluster.advance("9m")
+    waiting = container(cluster, "a")["waiting"]
+    assert waiting["reason"] in ("ErrImagePull", "ImagePullBackOff")
+    assert "429 Too Many Requests" in waiting["message"]
+    # Back-off is at most five minutes: the next try after the end brings it.
+    cluster.advance("6m")
+    assert pod_is_ready(cluster, "a")
+
+
 def test_what_is_said_of_pulls_can_be_changed_while_it_lasts(cluster: ClusterWorld) -> None:
     nodes(cluster)
     cluster.create(outage(what="ImagePull", pullTime="2m"))
