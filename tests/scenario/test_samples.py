@@ -59,7 +59,7 @@ def test_numbers_without_a_unit_are_numbers(tmp_path: Path) -> None:
             {"column": "minutes"},
             "times.csv has no column minutes; it has pod, seconds, code",
         ),
-        (TIMES, {"columm": "x"}, "a file has no columm; it has file, column, unit"),
+        (TIMES, {"kolumn": "x"}, "a file has no kolumn; it has file, column, unit"),
         ("seconds\n", {}, "times.csv has no values below its first line"),
         ("pod,seconds\na,3\nb\n", {}, "times.csv:3: there is no value in this line"),
     ],
