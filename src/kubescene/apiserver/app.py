@@ -42,6 +42,7 @@ from kubescene.apiserver.responses import (
     not_found_page,
     packed,
 )
+from kubescene.apiserver.simulator.attempts import AttemptsPage
 from kubescene.apiserver.simulator.park import ParkingPage
 from kubescene.apiserver.simulator.remedies import RemediesPage
 from kubescene.apiserver.simulator.runs import RunPages
@@ -52,6 +53,7 @@ from kubescene.apiserver.simulator.worlds import Worlds
 from kubescene.apiserver.table import RouteTable, takes
 from kubescene.apiserver.traffic.pages import TrafficPages
 from kubescene.apiserver.turnstile import Turnstile
+from kubescene.apiserver.ui import UiPages
 from kubescene.errors import ApiError, ForbiddenError, InternalError
 from kubescene.live import LiveScenarios
 from kubescene.outside.stage import OutsideStage
@@ -111,11 +113,12 @@ class ApiServer:
             ).routes()
         )
         table.add(*MetricsPages(engine).routes())
-        table.add(*pages.routes(), *OpenApiPages(openapi).routes(), slash=True)
+        table.add(*pages.routes(), *OpenApiPages(openapi).routes(), *UiPages().routes(), slash=True)
         table.add(
             *Worlds(engine, scenarios).routes(),
             *SchedulerConfigurationPage(engine, allow_extenders=allow_extenders).routes(),
             *RemediesPage(engine).routes(),
+            *AttemptsPage(engine).routes(),
             refuse=takes("simulator"),
         )
         if scenarios is not None:

@@ -103,9 +103,11 @@ class Passes:
             writes.append(ScaleWrite(target_of(autoscaler), decision.wanted))
         return self._planned(key, autoscaler, complete(decision), writes)
 
-    def refused(self, key: ObjectKey, write: Write, error: ApiError, reader: Reader) -> Plan:
+    def refused(
+        self, key: ObjectKey, write: Write, error: ApiError, reader: Reader, now: int
+    ) -> Plan:
         """The scale could not be written, or the status: the autoscaler says so."""
-        del reader
+        del reader, now
         if key not in self._decisions:
             return NOTHING
         autoscaler, decision = self._decisions.pop(key)

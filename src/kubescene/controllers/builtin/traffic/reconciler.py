@@ -132,8 +132,10 @@ class TrafficReconciler:
         self._bring_in_line(key, known, known.serving, now)
         return self._measured(traffic, known, known.serving, missing, now)
 
-    def refused(self, key: ObjectKey, write: Write, error: ApiError, reader: Reader) -> Plan:
-        del key, write, reader
+    def refused(
+        self, key: ObjectKey, write: Write, error: ApiError, reader: Reader, now: int
+    ) -> Plan:
+        del key, write, reader, now
         if isinstance(error, NotFoundError):
             return NOTHING
         raise error
