@@ -62,7 +62,7 @@ class QueuedPod:
     noted = (0, 0)
     notes = 0
     """How many notes on it were told, at the instant and in the step that ``noted`` says."""
-    group: "Group | None" = None
+    group: "WaitingGroup | None" = None
 
     def __init__(self, pod: PodInfo, timestamp: int) -> None:
         self.pod = pod
