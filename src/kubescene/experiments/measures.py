@@ -12,7 +12,7 @@ import orjson
 
 from kubescene.api.resource_requests import CPU, MEMORY, PODS
 from kubescene.errors import ConfigurationError
-from kubescene.results.measures import ALL, cost_measures, is_of_a_resource
+from kubescene.results.measures import ALL, cost_measures, is_of_the_run
 from kubescene.results.measures.measure import RESOURCE, word
 from kubescene.results.measures.own import (
     OwnFunction,
@@ -61,7 +61,7 @@ def check_measures(
     known |= {each.name for each in own_measures(own, sorted(known))}
     unread = any(b'"objectFrom"' in orjson.dumps(each) for each in documents)
     for name in names:
-        if name not in known and not (unread and is_of_a_resource(name)):
+        if name not in known and not (unread and is_of_the_run(name)):
             raise ConfigurationError(f"there is no measure {name!r}{hint(name, sorted(known))}")
         if names.count(name) > 1:
             raise ConfigurationError(f"the measure {name} is named twice")
