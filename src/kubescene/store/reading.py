@@ -27,7 +27,6 @@ from kubescene.bounded import BoundedDict
 from kubescene.store.history import DEFAULT_WINDOW, History
 from kubescene.types import JsonObject, JsonValue
 
-DECODED_PARTS_KEPT = 1024
 _SPEC = b',"spec":{'
 
 
@@ -36,7 +35,7 @@ class PartDecoder:
 
     def __init__(self) -> None:
         self._heads: dict[bytes, JsonObject] = {}
-        self._known: BoundedDict[bytes, JsonObject] = BoundedDict(DECODED_PARTS_KEPT)
+        self._known: BoundedDict[bytes, JsonObject] = BoundedDict()
 
     def decode(self, sections: Sections, *, node_apart: bool) -> JsonObject:
         """The object; with ``node_apart`` its spec is in two parts, the second from the node on."""
@@ -84,7 +83,6 @@ class PartDecoder:
         return member
 
 
-DECODED_OBJECTS_KEPT = 1024
 SNAPSHOT_LOOKS = 3
 
 Records: TypeAlias = list[Record]
@@ -172,7 +170,7 @@ class StoredObjects:
         self._membership: defaultdict[GroupResource, int] = defaultdict(int)
         self._deferred: dict[GroupResource, Rebuilt] = {}
         self._decoder = PartDecoder()
-        self._decoded: BoundedDict[int, JsonObject] = BoundedDict(DECODED_OBJECTS_KEPT)
+        self._decoded: BoundedDict[int, JsonObject] = BoundedDict()
 
     # -- revisions -------------------------------------------------------------------------
 

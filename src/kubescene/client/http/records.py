@@ -13,11 +13,9 @@ from kubescene.api import records
 from kubescene.api.records import Record
 from kubescene.api.scheme import GroupResource, GroupVersionKind
 from kubescene.api.text.encoding import encode
-from kubescene.bounded import BoundedDict
+from kubescene.bounded import KEPT, BoundedDict
 from kubescene.client.http.wire import MalformedResponseError
 from kubescene.types import JsonObject
-
-DECODED_OBJECTS_KEPT = 1024
 
 _NO_LABELS: dict[str, str] = {}
 
@@ -203,7 +201,7 @@ def _parse_unusual(form: ReplyForm, data: bytes) -> Listed:
 class DecodedObjects:
     """Decodes records and remembers the newest: handlers of one change share its object."""
 
-    def __init__(self, kept: int = DECODED_OBJECTS_KEPT) -> None:
+    def __init__(self, kept: int = KEPT) -> None:
         self._objects: BoundedDict[tuple[Any, ...], JsonObject] = BoundedDict(kept)
 
     def decoded(self, record: Record) -> JsonObject:

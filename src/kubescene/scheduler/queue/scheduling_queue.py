@@ -55,7 +55,6 @@ from kubescene.scheduler.state.pods import Identified, PodInfo
 
 _log = logging.getLogger(__name__)
 
-ASKING_KEPT = 1024
 UNSCHEDULABLE_LIMIT = 5 * MINUTE
 LEFTOVER_PERIOD = 30 * SECOND
 
@@ -99,9 +98,7 @@ class SchedulingQueue:
         self._in_flight = InFlight()
         self._pods: dict[str, QueuedPod] = {}
         self._wanted: dict[ClusterEvent, bool] = {}
-        self._asking: BoundedDict[tuple[Rejection, ClusterEvent], list[Interest]] = BoundedDict(
-            ASKING_KEPT
-        )
+        self._asking: BoundedDict[tuple[Rejection, ClusterEvent], list[Interest]] = BoundedDict()
         self.cycle = 0
 
     def release(self) -> None:

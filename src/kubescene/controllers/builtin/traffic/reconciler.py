@@ -256,16 +256,17 @@ class TrafficReconciler:
     def _measured(
         self, traffic: JsonObject, known: _Known, serving: "Serving", missing: str, now: int
     ) -> Plan:
-        due = RESOLUTION - now % RESOLUTION
+        since = now % RESOLUTION
+        mark, due = now - since, RESOLUTION - since
         status: JsonObject = {
             "target": str(serving.spec.to) if serving.spec.to.selector is None else "Pods",
             "message": known.fault or missing or None,
             "ready": serving.ready,
         }
         facts = []
-        if due == RESOLUTION and known.measured_at != now:
-            known.measured_at = now
-            measured = serving.measure(now)
+        if known.measured_at < mark:
+            known.measured_at = mark
+            measured = serving.measure(mark)
             counts = measured.counts
             if counts.arrived or counts.inside or counts.succeeded or counts.failed:
                 facts.append(measured)

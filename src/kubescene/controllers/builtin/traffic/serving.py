@@ -102,7 +102,8 @@ class Serving:
         timeout = int(spec.request.timeout)
         objective = int(spec.objective.response_time)
         self._counter = WindowCounter(self._flow.columns, timeout, objective)
-        self._measured_at, self._used = now - origin, 0
+        self._measured_at = self._used_at = now - origin
+        self._used = 0
         self._joined = 0
         self._begun = False
         self.requests = self.failed = 0
@@ -206,15 +207,16 @@ class Serving:
     # -- what is measured ------------------------------------------------------------------------
 
     def measure(self, now: int) -> TrafficMeasured:
-        """The window that ends now."""
+        """The window that ends now. On the machine's clock somebody may have looked later."""
         at = now - self._origin
-        used = self._flow.used(at)
+        self._flow.advance(at)
+        used, used_at = self._flow.used(self._flow.now), self._flow.now
         width = at - self._measured_at
         counts = self._counter.count(at)
         self.requests += counts.arrived
         self.failed += counts.failed
-        cpu = (used - self._used) // width if width else 0
-        self._measured_at, self._used = at, used
+        cpu = (used - self._used) // max(used_at - self._used_at, 1)
+        self._measured_at, self._used, self._used_at = at, used, used_at
         for served in [each for each in self.pods.values() if self._is_over(each, now)]:
             self.end(served, now)
         objective = int(self.spec.objective.response_time)
