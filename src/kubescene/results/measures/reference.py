@@ -81,7 +81,7 @@ SECTIONS: tuple[tuple[str, str, tuple[AnyMeasure, ...]], ...] = (
     (
         "Workloads",
         "**WORKLOAD** stands for every Deployment, StatefulSet, DaemonSet and ReplicaSet that\n"
-        "nobody owns, by namespace and name: `default/web` is `default_web`.\n",
+        "nobody owns, by namespace and name, as words as well.\n",
         workloads.MEASURES,
     ),
     ("Utilisation of nodes", "", utilization.MEASURES),
