@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 EXAMPLE := examples/01-first-scenario/scenario.yaml
 
-.PHONY: demo test test-all marks check bench lock format clean help kubectl helm kubernetes interop chromium conformance
+.PHONY: demo test test-all marks check bench lock format clean help kubectl helm kubernetes interop chromium conformance tsc
 
 help: ## Show the targets.
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
@@ -16,10 +16,10 @@ demo: $(VENV)/.core ## Play the first example.
 test: $(VENV)/.dev ## Run the quick tests: no programs, servers or pools; says what it left out.
 	$(BIN)/python -m pytest --quick -n 2
 
-test-all: $(VENV)/.dev kubectl helm kubernetes interop chromium conformance ## Run all tests.
+test-all: $(VENV)/.dev kubectl helm kubernetes interop chromium conformance tsc ## Run all tests.
 	$(BIN)/python -m pytest --strict-marks -n 3 --dist loadgroup # two cores: a test of a program mostly waits
 
-marks: $(VENV)/.dev kubectl helm kubernetes interop chromium ## Find out anew which tests are quick (tests/marks.txt).
+marks: $(VENV)/.dev kubectl helm kubernetes interop chromium tsc ## Find out anew which tests are quick (tests/marks.txt).
 	$(BIN)/python -m pytest --record-marks -q -W ignore -p no:unraisableexception -p no:threadexception
 
 kubectl: # The conformance tests need one; where there is none, Go can build it.
@@ -43,6 +43,10 @@ chromium: # The report is tested in a real browser; where there is none, apt may
 	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null \
 	  || command -v google-chrome >/dev/null || scripts/install-chromium \
 	  || echo "No browser and no way to install one: the tests of the report in it will be skipped."
+
+tsc: # What the modules of the pages say of their types is checked where there is npm.
+	@test -x .tools/typescript/node_modules/.bin/tsc || scripts/install-tsc \
+	  || echo "No npm, or it reaches no registry: types of the pages are not checked."
 
 check: $(VENV)/.dev ## Lint, types, layers, spelling.
 	$(BIN)/ruff check .

@@ -2,7 +2,8 @@
 
 The whole ones are in ``registry/data/full_objects.yaml``. Left out is each member in turn, at any
 depth; each object and each item of a list is emptied in turn; and of every kind there is one with
-a name alone.
+a name alone. Of every kind with a status there is also a whole status, made up from its type, of
+which likewise everything is left out in turn.
 """
 
 import pickle
@@ -14,6 +15,8 @@ from typing import Any, NamedTuple
 import yaml
 
 from kubescene.api.builtin import builtin_scheme
+from kubescene.api.schemas.builtin_types import ApiField, ApiType, api_type
+from kubescene.api.scheme import GroupVersionKind
 
 WHOLE = Path(__file__).parent / "registry" / "data" / "full_objects.yaml"
 KEPT = frozenset({"apiVersion", "kind", "metadata", "metadata.name", "metadata.namespace"})
@@ -51,6 +54,159 @@ def _named_alone() -> Iterator[Sparse]:
             gvk = resource_type.gvk
             bare = {"apiVersion": gvk.api_version, "kind": gvk.kind, "metadata": {"name": "a"}}
             yield Sparse(f"{gvk.api_version}/{gvk.kind} name-alone", bare)
+
+
+@cache
+def sparse_statuses() -> tuple[tuple[Sparse, Sparse], ...]:
+    """Statuses with something left out, each beside the whole object that it is of."""
+    with_status = {each.gvk for each in builtin_scheme() if each.has_status}
+    found, seen = [], set()
+    for whole in whole_objects():
+        gvk = GroupVersionKind.of(whole.object["apiVersion"], whole.object["kind"])
+        if gvk in with_status and gvk not in seen:
+            seen.add(gvk)
+            statuses = variants(Sparse(f"{whole.label} status", {"status": whole_status(gvk)}))
+            found += [(whole, each) for each in statuses]
+    return tuple(found)
+
+
+def whole_status(gvk: GroupVersionKind) -> dict[str, Any]:
+    """A status with every field of its type."""
+    kind = api_type(gvk)
+    assert kind is not None
+    status = kind.fields["status"].element
+    assert status is not None
+    return _members(status, SAID | SAID_OF.get(gvk.kind, {}))
+
+
+SCALARS = {"s": "a", "y": "YQ==", "i": 1, "l": 1, "f": 1.5, "b": True, "q": "1", "x": 1, "a": {}}
+TIMES = {"t": "2026-01-01T00:00:00Z", "m": "2026-01-01T00:00:00.000000Z"}
+SAID = {
+    "ip": "1.2.3.4",
+    "type": "Ready",
+    "status": "True",
+    "reason": "R",
+    "driver": "d.x",
+    "pool": "p",
+    "phase": "Running",
+    "key": "k",
+    "operator": "Exists",
+    "encodingVersion": "v1",
+    "decodableVersions": ["v1"],
+    "servedVersions": ["v1"],
+    "completedIndexes": "0",
+    "resource": "pods",
+    "effect": "NoSchedule",
+}
+"""What a field of some name may say; others say ``a``."""
+_RESULT = {"request": "q", "driver": "d.x", "pool": "p", "device": "e"}
+_TERM = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n"]}]}
+SAID_OF: dict[str, dict[str, Any]] = {
+    "Namespace": {"phase": "Active"},
+    "Node": {"declaredFeatures": ["A"]},
+    "PersistentVolumeClaim": {
+        "phase": "Bound",
+        "allocatedResources": {"storage": "1Gi"},
+        "allocatedResourceStatuses": {"storage": "NodeResizePending"},
+    },
+    "PersistentVolume": {"phase": "Bound"},
+    "Pod": {
+        "health": "Healthy",
+        "hostIP": "1.2.3.4",
+        "podIP": "1.2.3.4",
+        "hostIPs": [{"ip": "1.2.3.4"}],
+        "podIPs": [{"ip": "1.2.3.4"}],
+    },
+    "ResourceQuota": {"hard": {"cpu": "1"}, "used": {"cpu": "1"}},
+    "Service": {"ipMode": "VIP"},
+    "HorizontalPodAutoscaler": {
+        "currentMetrics": [
+            {
+                "type": "Resource",
+                "resource": {
+                    "name": "cpu",
+                    "current": {"averageUtilization": 1, "averageValue": "1"},
+                },
+            }
+        ]
+    },
+    "Job": {"uncountedTerminatedPods": {"succeeded": ["a"], "failed": ["b"]}},
+    "CustomResourceDefinition": {
+        "acceptedNames": {
+            "plural": "things",
+            "singular": "thing",
+            "kind": "Thing",
+            "listKind": "ThingList",
+            "shortNames": ["t"],
+            "categories": ["all"],
+        },
+        "storedVersions": ["v1"],
+    },
+    "ResourceClaim": {
+        "allocation": {
+            "devices": {"results": [_RESULT]},
+            "nodeSelector": {"nodeSelectorTerms": [_TERM]},
+            "allocationTimestamp": "2026-01-01T00:00:00Z",
+        },
+        "devices": [
+            {
+                "driver": "d.x",
+                "pool": "p",
+                "device": "e",
+                "data": {"a": 1},
+                "networkData": {
+                    "interfaceName": "i",
+                    "ips": ["1.2.3.4/24"],
+                    "hardwareAddress": "h",
+                },
+            }
+        ],
+    },
+    "StorageVersionMigration": {"resourceVersion": "1"},
+    "StorageVersion": {"commonEncodingVersion": "v1"},
+}
+"""The same where kinds differ."""
+LEFT_OUT = frozenset(
+    {
+        "selector",
+        "initContainerStatuses",
+        "ephemeralContainerStatuses",
+        "resourceClaimStatuses",
+        "extendedResourceClaimStatus",
+        "qosClass",
+        "certificate",
+        "completionTime",
+        "completedIndexes",
+        "failedIndexes",
+    }
+)
+"""What needs more than a status to be right."""
+
+
+def _made_up(name: str, field: ApiField, said: dict[str, Any]) -> Any:
+    shape = field.shape
+    if name in said:
+        return said[name]
+    if shape.startswith("["):
+        return [_made_up("", _inner(field), said)]
+    if shape.startswith("{"):
+        return {"a": _made_up("", _inner(field), said)}
+    if shape == "#":
+        assert field.element is not None
+        return _members(field.element, said)
+    return (SCALARS | TIMES)[shape]
+
+
+def _members(kind: ApiType, said: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name: _made_up(name, field, said)
+        for name, field in kind.fields.items()
+        if name not in LEFT_OUT
+    }
+
+
+def _inner(field: ApiField) -> ApiField:
+    return ApiField(field.shape[1:], field.element)
 
 
 def variants(whole: Sparse) -> Iterator[Sparse]:

@@ -4,10 +4,12 @@ import json
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from kubescene.cluster import ClusterOptions, ClusterWorld
 from kubescene.controllers.builtin.outages.definition import DEFINITION, NOT_YET, SIMULATED
-from kubescene.testing import make_node, make_pod
+from kubescene.testing import make_node, make_pod, make_replica_set
 from kubescene.types import JsonObject
 
 
@@ -181,6 +183,48 @@ def test_forks_and_split_advances_come_to_the_same(cluster: ClusterWorld) -> Non
     for _ in range(12):
         fork.advance("1m")
     assert [*map(dict, fork.list("nodes"))] == [*map(dict, cluster.list("nodes"))]
+
+
+OUTAGES = st.lists(
+    st.sampled_from(
+        [
+            ("NodesSilent", {"for": "4m", "share": 0.5}),
+            ("NodesSilent", {"after": "30s"}),
+            ("SpotReclaim", {"count": 1, "notice": "90s"}),
+            ("NodesGone", {"count": 1, "after": "2m"}),
+            ("ImagePull", {"pullTime": "40s", "for": "3m"}),
+            ("CpuStolen", {"cpuShare": 0.5, "after": "1m", "for": "1m"}),
+        ]
+    ),
+    min_size=1,
+    max_size=3,
+    unique_by=str,
+)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    outages=OUTAGES,
+    cuts=st.lists(st.integers(1, 300), min_size=1, max_size=6),
+    fork_at=st.integers(0, 5),
+)
+def test_however_time_is_cut_and_worlds_are_forked_outages_do_the_same(
+    outages: list[tuple[str, JsonObject]], cuts: list[int], fork_at: int
+) -> None:
+    cluster = ClusterWorld(ClusterOptions(events=True, seed=3))
+    nodes(cluster, 4)
+    cluster.create(make_replica_set("web").replicas(5))
+    cluster.settle()
+    for number, (what, spec) in enumerate(outages):
+        cluster.create(outage(f"o{number}", what, **spec))
+    whole = cluster.fork()
+    whole.advance(float(sum(cuts)))
+    for number, cut in enumerate(cuts):
+        if number == fork_at:
+            cluster = cluster.fork()
+        cluster.advance(float(cut))
+    for kind in ("nodes", "pods", "outages", "replicasets", "events"):
+        assert [*map(dict, cluster.list(kind))] == [*map(dict, whole.list(kind))], kind
 
 
 @pytest.mark.parametrize(
@@ -413,6 +457,43 @@ def test_trouble_with_pulls_is_told_to_the_nodes_and_taken_back(cluster: Cluster
     cluster.delete("outages", "refused")
     cluster.settle()
     assert told_of(cluster, one, prefix) == {}
+
+
+def container(cluster: ClusterWorld, name: str) -> JsonObject:
+    found = cluster.get("pods", name)["status"].get("containerStatuses") or [{"state": {}}]
+    state: JsonObject = found[0]["state"]
+    return state
+
+
+def test_pods_start_so_much_later_where_pulls_are_slow(cluster: ClusterWorld) -> None:
+    nodes(cluster)
+    cluster.create(outage("a", "ImagePull", pullTime="2m"))
+    cluster.create(outage("b", "ImagePull", pullTime="30s", pods={"matchLabels": {"app": "x"}}))
+    cluster.settle()
+    cluster.create(make_pod("slow").cpu("1").label(app="x"))
+    other = make_pod("other").cpu("1").build()
+    other["spec"]["containers"][0]["image"] = "another"
+    cluster.create(other)
+    cluster.advance("119s")
+    assert not pod_is_ready(cluster, "other")
+    cluster.advance("1s")
+    assert pod_is_ready(cluster, "other")
+    assert not pod_is_ready(cluster, "slow")
+    cluster.advance("30s")
+    assert pod_is_ready(cluster, "slow")
+
+
+def test_pulls_fail_while_it_lasts_and_are_tried_again_after_it(cluster: ClusterWorld) -> None:
+    nodes(cluster)
+    cluster.create(outage(what="ImagePull", pullError="429 Too Many Requests", **{"for": "10m"}))
+    cluster.settle().create(make_pod("a").cpu("1"))
+    cluster.advance("9m")
+    waiting = container(cluster, "a")["waiting"]
+    assert waiting["reason"] in ("ErrImagePull", "ImagePullBackOff")
+    assert "429 Too Many Requests" in waiting["message"]
+    # Back-off is at most five minutes: the next try after the end brings it.
+    cluster.advance("6m")
+    assert pod_is_ready(cluster, "a")
 
 
 def test_what_is_said_of_pulls_can_be_changed_while_it_lasts(cluster: ClusterWorld) -> None:

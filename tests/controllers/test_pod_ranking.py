@@ -1,16 +1,23 @@
 """Which pods go first when a ReplicaSet has too many: the order of kube-controller-manager."""
 
+from collections import Counter
+from collections.abc import Sequence
+from functools import cmp_to_key
 from typing import Any
 
 import pytest
 
-from kubescene.clock import SECOND, format_time, parse_time
+from kubescene.clock import SECOND, Stream, format_time, parse_time
 from kubescene.controllers.builtin.workloads.pod_ranking import (
     DELETION_COST,
+    DeletionOrder,
+    RankedPod,
+    compare,
     deletion_cost,
-    deletion_order,
     most_restarts,
+    ranked,
 )
+from kubescene.controllers.reconcile import ObjectKey
 from kubescene.testing import make_pod
 from kubescene.types import JsonObject
 
@@ -54,8 +61,20 @@ def pod(
     return {**obj, "metadata": metadata, "spec": spec, "status": status}
 
 
-def order(*pods: JsonObject) -> list[str]:
-    return [p["metadata"]["name"] for p in deletion_order(pods, NOW)]
+SET, OTHER = "set", "other"
+
+
+def key_of(obj: JsonObject) -> ObjectKey:
+    return ObjectKey("default", obj["metadata"]["name"])
+
+
+def order(*pods: JsonObject, others: Sequence[JsonObject] = (), crowds: bool = False) -> list[str]:
+    """The names of a set's pods as they go; ``others`` are pods of a related set."""
+    kept = DeletionOrder(relieves_nodes=crowds)
+    for owner, some in ((SET, pods), (OTHER, others)):
+        for each in some:
+            kept.put(owner, key_of(each), each)
+    return [each.name for each in kept.first(SET, len(pods), NOW)]
 
 
 @pytest.mark.parametrize(
@@ -111,18 +130,82 @@ def test_a_similar_ready_time_decides_before_restarts() -> None:
 
 def test_crowded_nodes_lose_pods_first() -> None:
     crowd = [pod(f"crowd-{n}", node="full") for n in range(3)]
-    pods = [pod("alone", node="empty"), *crowd]
-    ordered = deletion_order(pods, NOW, pods)
-    assert ordered[-1]["metadata"]["name"] == "alone"
+    assert order(pod("alone", node="empty"), *crowd, crowds=True)[-1] == "alone"
 
 
 def test_only_related_pods_make_a_crowd() -> None:
     """Those of all sets of one Deployment; a set without one has no related pods."""
-    pods = [pod("a", node="one"), pod("b", node="other")]
-    others = [pod("x", node="other"), pod("y", node="other"), *pods]
-    pods.reverse()
-    assert [it["metadata"]["name"] for it in deletion_order(pods, NOW)] == ["a", "b"]
-    assert [it["metadata"]["name"] for it in deletion_order(pods, NOW, others)] == ["b", "a"]
+    pods = [pod("b", node="other"), pod("a", node="one")]
+    others = [pod("x", node="other"), pod("y", node="other")]
+    assert order(*pods, others=others) == ["a", "b"]
+    assert order(*pods, others=others, crowds=True) == ["b", "a"]
+
+
+def plainly_ordered(pods: list[JsonObject], related: list[JsonObject]) -> list[str]:
+    """The same by looking at all pods: rank by rank, and within each by comparing any two."""
+
+    def differ(one: RankedPod, other: RankedPod) -> int:
+        return compare(one, other, NOW)
+
+    by_node = Counter(each["spec"].get("nodeName", "") for each in related)
+    ranks: dict[tuple[int, ...], list[RankedPod]] = {}
+    for each in reversed(pods):
+        found = ranked(each, 0)
+        ranks.setdefault((*found.kind, -by_node[found.node]), []).append(found)
+    return [
+        each.uid for rank in sorted(ranks) for each in sorted(ranks[rank], key=cmp_to_key(differ))
+    ]
+
+
+def drawn(chance: Stream, uid: str) -> JsonObject:
+    """A pod that is much like others."""
+
+    def one_of(*choices: Any) -> Any:
+        return choices[chance.below(len(choices))]
+
+    node = one_of("", "n1", "n2", "n3", "n3")
+    made = pod(
+        f"p-{chance.below(12)}",
+        node=node,
+        phase=one_of("Running", "Running", "Pending", "Succeeded") if node else "Pending",
+        ready=one_of(100, 100, 101, 300, None) if node else None,
+        age=one_of(400, 400, 900),
+        cost=one_of("", "", "", "5"),
+        restarts=one_of(0, 0, 0, 2),
+        uid=uid,
+    )
+    if chance.below(8) == 0:
+        made["metadata"]["deletionTimestamp"] = ago(1)
+    return made
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("crowds", [False, True])
+def test_an_order_that_is_kept_up_is_that_of_all_pods(seed: int, crowds: bool) -> None:
+    chance, kept = Stream(seed), DeletionOrder(relieves_nodes=crowds)
+    there: dict[str, dict[ObjectKey, JsonObject]] = {SET: {}, OTHER: {}}
+    for number in range(300):
+        owner, new = (SET, OTHER)[chance.below(4) == 0], drawn(chance, f"{chance.below(1000):03}")
+        key = ObjectKey("default", f"{owner}-{new['metadata']['name']}")
+        old = there[owner].get(key)
+        if old is not None and chance.below(3) == 0:
+            kept.remove(key)
+            del there[owner][key]
+        else:
+            if old is not None and chance.below(3):  # The same pod, which has changed.
+                new["metadata"]["uid"] = old["metadata"]["uid"]
+                changed = {**there[owner], key: new}
+            else:
+                changed = {k: v for k, v in there[owner].items() if k != key} | {key: new}
+            kept.put(owner, key, new)
+            ended = new["status"]["phase"] == "Succeeded" or "deletionTimestamp" in new["metadata"]
+            there[owner] = {k: v for k, v in changed.items() if k != key or not ended}
+        pods = [*there[SET].values()]
+        related = [*pods, *there[OTHER].values()] if crowds else []
+        uids = {k: v["metadata"]["uid"] for k, v in there[SET].items()}
+        count = 1 + number % 4
+        found = [uids[each] for each in kept.first(SET, count, NOW)]
+        assert found == plainly_ordered(pods, related)[:count]
 
 
 @pytest.mark.parametrize(
@@ -151,5 +234,4 @@ def test_a_pod_that_tells_no_containers_has_not_restarted() -> None:
     untold = pod("untold", uid="1")
     untold["status"].pop("containerStatuses", None)
     assert most_restarts(untold) == (0, 0)
-    order = deletion_order([untold, pod("once", restarts=1, uid="2")], NOW)
-    assert [each["metadata"]["name"] for each in order] == ["once", "untold"]
+    assert order(untold, pod("once", restarts=1, uid="2")) == ["once", "untold"]

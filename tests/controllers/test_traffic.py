@@ -19,23 +19,27 @@ from kubescene.instruments import Instrument
 from kubescene.testing import make_node
 from kubescene.traffic import run, spec_of
 from kubescene.types import JsonObject
+from traffic.reference_node import Pod, play
 
 SECOND = 10**9
 REQUEST = {"cpuTime": "20ms", "ioTime": "5ms", "timeout": "1s"}
 
 
-def deployment(replicas: int = 2, cpu: str = "500m", **spec: Any) -> JsonObject:
-    resources = {"requests": {"cpu": cpu}, "limits": {"cpu": cpu, "memory": "1Gi"}}
+def deployment(
+    replicas: int = 2, cpu: str = "500m", *, name: str = "web", limit: str = "", **spec: Any
+) -> JsonObject:
+    limits = {"cpu": limit or cpu} if limit != "none" else {}
+    resources = {"requests": {"cpu": cpu}, "limits": {**limits, "memory": "1Gi"}}
     container = {"name": "app", "image": "web", "resources": resources}
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
-        "metadata": {"name": "web"},
+        "metadata": {"name": name},
         "spec": {
             "replicas": replicas,
-            "selector": {"matchLabels": {"app": "web"}},
+            "selector": {"matchLabels": {"app": name}},
             "template": {
-                "metadata": {"labels": {"app": "web"}},
+                "metadata": {"labels": {"app": name}},
                 "spec": {"containers": [container], **spec},
             },
         },
@@ -72,10 +76,10 @@ class Listener(Instrument):
             self.told.append(fact)
 
 
-def world(*objects: JsonObject, nodes: int = 2, **options: Any) -> ClusterWorld:
+def world(*objects: JsonObject, nodes: int = 2, cpu: str = "16", **options: Any) -> ClusterWorld:
     cluster = ClusterWorld(ClusterOptions(**options))
     for number in range(nodes):
-        cluster.create(make_node(f"n{number}").cpu("16").memory("64Gi"))
+        cluster.create(make_node(f"n{number}").cpu(cpu).memory("64Gi"))
     for each in objects:
         cluster.create(each)
     cluster.settle()
@@ -104,6 +108,7 @@ def columns(cluster: ClusterWorld, name: str = "load") -> RequestColumns:
     found = deepcopy(serving(cluster, name))
     now = cluster.clock.now() - found._origin
     found._flow.advance(now)
+    assert found._flow.now == now or not now
     found._flow.columns.close(now)
     return found._flow.columns
 
@@ -149,22 +154,28 @@ def test_pods_serve_as_replicas_of_a_traffic_run_do(
     st.lists(st.integers(1, 40_000), max_size=12),
     st.sampled_from(["constant", "exponential"]),
     st.sampled_from(["roundRobin", "random", "leastConnections"]),
+    st.sampled_from(["300m", "none"]),
 )
 def test_however_time_is_cut_requests_are_the_same(
-    pieces: list[int], demand: str, routing: str
+    pieces: list[int], demand: str, routing: str, limit: str
 ) -> None:
     """Also through scaling, and however often somebody looks."""
 
-    def played(cut: Callable[[ClusterWorld, int], object]) -> bytes:
+    def played(cut: Callable[[ClusterWorld, int], object]) -> list[bytes]:
         request = {**REQUEST, "demand": demand}
         arrivals = constant(60, "poisson")
         load = traffic(arrivals=arrivals, request=request, routing=routing)
         delays = KubeletDelays(1 * SECOND, 2 * SECOND, SECOND)
-        cluster = world(deployment(2), load, kubelet=delays)
+        # One of the nodes becomes contended when the second Deployment grows.
+        other = deployment(0, "300m", name="other", limit=limit)
+        more = traffic("more", to={"deployment": "other"}, arrivals=arrivals, begin="WhenReady")
+        objects = (deployment(2), other, load, more)
+        cluster = world(*objects, kubelet=delays, nodes=3, cpu="2")
         for replicas in (2, 5, 1):
             cluster.scale("deployments", "web", replicas)
+            cluster.scale("deployments", "other", replicas)
             cut(cluster, 41 * SECOND)
-        return rows(cluster)
+        return [rows(cluster), rows(cluster, "more")]
 
     def in_pieces(cluster: ClusterWorld, length: int) -> None:
         for piece in pieces:
@@ -366,3 +377,81 @@ def test_a_node_that_is_lost_takes_its_requests_along() -> None:
     cluster.patch("nodes", name, {"status": {"conditions": [condition]}}, subresource="status")
     cluster.settle()
     assert status(cluster)["ready"] == 4 - there
+
+
+def test_pods_without_limits_share_their_node_by_what_they_request() -> None:
+    """Two of one core, both overloaded: 3 to 1, as the reference loop has it to the byte."""
+    objects = [deployment(1, "600m", limit="none"), deployment(1, "200m", name="b", limit="none")]
+    request = {"cpuTime": "20ms", "ioTime": "0s", "timeout": "3s"}
+    loads = [
+        traffic(arrivals=constant(90), request=request),
+        traffic("b", to={"deployment": "b"}, arrivals=constant(70), request=request),
+    ]
+    cluster = world(*objects, *loads, nodes=1, cpu="1")
+    cluster.advance("20s")
+    pods, first = [], 0
+    for weight, name in ((600, "load"), (200, "b")):
+        arrived = columns(cluster, name).arrived.tolist()
+        pod = Pod(0, weight, 3 * SECOND)
+        pod.arrivals = [(at, first + row, 20 * 10**9) for row, at in enumerate(arrived)]
+        first += len(arrived)
+        pods.append(pod)
+    play(1000, pods, 20 * SECOND)
+    offset = 0
+    for pod, name in zip(pods, ("load", "b"), strict=True):
+        found = columns(cluster, name)
+        left = {
+            row: (int(found.completed[row]), found.outcome[row] == RequestOutcome.TIMEOUT)
+            for row in range(found.count)
+            if found.outcome[row] != RequestOutcome.OPEN
+        }
+        assert left == {row - offset: (at, late) for row, at, late in pod.ended}
+        offset += found.count
+    # 0.75 and 0.25 of a core.
+    used = [pod.used + pod.rate * (20 * SECOND - pod.used_until) for pod in pods]
+    assert used[0] / used[1] == pytest.approx(3, rel=0.01)
+
+
+def test_a_pod_that_shares_its_node_drains_before_it_goes() -> None:
+    request = {**REQUEST, "timeout": "4s"}
+    load = traffic(arrivals=constant(60), request=request)
+    grace: Any = {"terminationGracePeriodSeconds": 30}
+    cluster = world(deployment(1, limit="none", **grace), load, nodes=1, cpu="1")
+    cluster.advance("10s")
+    assert outcomes(cluster)["OPEN"] > 20
+    cluster.scale("deployments", "web", 0)
+    cluster.advance("100ms")
+    assert len(cluster.list("pods")) == 1
+    cluster.advance("6s")
+    assert not cluster.list("pods")
+    assert "KILLED" not in outcomes(cluster)
+    assert outcomes(cluster)["REFUSED"] == 366
+    assert "OPEN" not in outcomes(cluster)
+
+
+def test_who_shares_a_node_is_killed_when_the_grace_period_is_over() -> None:
+    request = {**REQUEST, "timeout": "20s"}
+    load = traffic(arrivals=constant(80), request=request)
+    grace: Any = {"terminationGracePeriodSeconds": 1}
+    cluster = world(deployment(1, limit="none", **grace), load, nodes=1, cpu="1")
+    cluster.advance("10s")
+    cluster.scale("deployments", "web", 0)
+    cluster.advance("3s")
+    found = columns(cluster)
+    killed = found.outcome == RequestOutcome.KILLED
+    assert int(killed.sum()) > 100
+    assert set(found.completed[killed].tolist()) == {11 * SECOND}
+
+
+def test_a_node_of_which_more_can_be_allocated_serves_more() -> None:
+    """What a pod without a limit gets is what its node has."""
+    load = traffic(arrivals=constant(300), request={**REQUEST, "ioTime": "0s"})
+    cluster = world(deployment(1, limit="none"), load, nodes=1, cpu="1")
+    cluster.advance("15s")
+    [before] = serving(cluster).scraped(cluster.clock.now())
+    status = {"allocatable": {"cpu": "3", "memory": "64Gi", "pods": "110"}}
+    cluster.patch("nodes", "n0", {"status": status}, subresource="status")
+    cluster.advance("15s")
+    [after] = serving(cluster).scraped(cluster.clock.now())
+    used = before.resources["cpu"], after.resources["cpu"]
+    assert used == pytest.approx((1000, 3000), abs=1)

@@ -1,5 +1,6 @@
 """Modules as one script: each once, what it needs before it, and no import or export left."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -63,3 +64,13 @@ def test_two_modules_may_not_declare_the_same_name(tmp_path: Path) -> None:
 )
 def test_pages_that_are_one_file_can_be_made(entry: Path) -> None:
     assert one_script(entry).startswith('(() => {\n"use strict";\n')
+
+
+def test_scripts_ask_nobody_else_and_make_no_html_of_text() -> None:
+    """What the browser would refuse is not even written."""
+    for file in STATIC.rglob("*.js"):
+        text = file.read_text("utf-8")
+        assert not re.search(
+            r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function", text
+        )
+        assert not re.search(r"https?://(?!www\.w3\.org/)", text)

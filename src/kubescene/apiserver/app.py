@@ -15,6 +15,7 @@ from kubescene.apiserver.engine_thread import SHUTTING_DOWN, EngineStoppedError,
 from kubescene.apiserver.kubernetes.discovery import DiscoveryDocuments
 from kubescene.apiserver.kubernetes.field_validation import FieldValidation
 from kubescene.apiserver.kubernetes.listing import ListServer
+from kubescene.apiserver.kubernetes.measured import MEASURED_TYPES, MetricsPages
 from kubescene.apiserver.kubernetes.pages import Health, ServerPages
 from kubescene.apiserver.kubernetes.paths import find_target, verb_of
 from kubescene.apiserver.kubernetes.rendering import Renderer
@@ -41,6 +42,7 @@ from kubescene.apiserver.responses import (
     not_found_page,
     packed,
 )
+from kubescene.apiserver.simulator.attempts import AttemptsPage
 from kubescene.apiserver.simulator.park import ParkingPage
 from kubescene.apiserver.simulator.remedies import RemediesPage
 from kubescene.apiserver.simulator.runs import RunPages
@@ -51,6 +53,7 @@ from kubescene.apiserver.simulator.worlds import Worlds
 from kubescene.apiserver.table import RouteTable, takes
 from kubescene.apiserver.traffic.pages import TrafficPages
 from kubescene.apiserver.turnstile import Turnstile
+from kubescene.apiserver.ui import UiPages
 from kubescene.errors import ApiError, ForbiddenError, InternalError
 from kubescene.live import LiveScenarios
 from kubescene.outside.stage import OutsideStage
@@ -98,7 +101,10 @@ class ApiServer:
         engine, table, scheme = self.engine, self.table, self.engine.cluster.scheme
         lister = ListServer(self.registry, engine)
         pages = ServerPages(
-            self.registry.store, DiscoveryDocuments(scheme), self.health, lambda: table.paths
+            self.registry.store,
+            DiscoveryDocuments(scheme, more=MEASURED_TYPES),
+            self.health,
+            lambda: table.paths,
         )
         openapi = OpenApi(scheme, Definitions(self.registry.store))
         table.add(
@@ -106,11 +112,13 @@ class ApiServer:
                 self.verbs, lister, self.renderer, self.streams, self.authorizer
             ).routes()
         )
-        table.add(*pages.routes(), *OpenApiPages(openapi).routes(), slash=True)
+        table.add(*MetricsPages(engine).routes())
+        table.add(*pages.routes(), *OpenApiPages(openapi).routes(), *UiPages().routes(), slash=True)
         table.add(
             *Worlds(engine, scenarios).routes(),
             *SchedulerConfigurationPage(engine, allow_extenders=allow_extenders).routes(),
             *RemediesPage(engine).routes(),
+            *AttemptsPage(engine).routes(),
             refuse=takes("simulator"),
         )
         if scenarios is not None:

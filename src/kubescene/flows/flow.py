@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kubescene.clock import Stream
+from kubescene.clock import MILLISECOND, Stream
 from kubescene.clock.batches import Integers, scaled_exponentials, unit_exponentials
 from kubescene.flows.arrivals import REQUESTS_AT_ONCE, Arrivals
 from kubescene.flows.kernels import (
@@ -26,6 +26,7 @@ from kubescene.flows.kernels import (
     Served,
     Service,
 )
+from kubescene.flows.node_kernel import SharedProcessor
 from kubescene.flows.records import NO_REPLICA, RequestColumns, RequestOutcome
 from kubescene.flows.routing import Part, RequestBatch, Router
 from kubescene.flows.sampling import MetricsTimes, ReplicaMeter, ReplicaSample
@@ -33,6 +34,7 @@ from kubescene.flows.waiting import ActivatorQueue
 
 MEAN_BITS = 45
 """Means of exponentials that are drawn by the thousand are shorter; longer ones are rounded."""
+LOOK_AGAIN = 100 * MILLISECOND
 STATIONS_AT_ONCE = 256
 """After so many of a batch a run may be stopped: with 20,000 of them one takes a second."""
 _OK, _TIMEOUT = np.uint8(RequestOutcome.OK), np.uint8(RequestOutcome.TIMEOUT)
@@ -128,10 +130,16 @@ class Flow:
         self._demand_stream = demand_stream
         self._times = times
         self._now = 0
+        self.together: Callable[[int], None] | None = None
+        """Where nodes are shared with other flows, all go on at once."""
+        self._draining: dict[int, Station] = {}
+        """Those that leave and share a node, by number."""
         self._samples: list[ReplicaSample] = []
 
     def advance(self, now: int, check: Callable[[], None] | None = None) -> None:
         """All that happens before ``now``; ``check`` is called before each batch, and may raise."""
+        if self.together is not None and now > self._now:
+            self.together(now)
         while self._now < now:
             if check is not None:
                 check()
@@ -196,6 +204,40 @@ class Flow:
         self._router.joined(number, capacity, now)
         return station
 
+    def marks(self, since: int, until: int) -> range:
+        """When all replicas are measured that have the same marks, between two instants."""
+        times = self._times
+        assert times is not None
+        return range(times.first_mark(since), until, times.interval)
+
+    def offer(self, now: int) -> None:
+        """The same for all but those who share nodes: these are told who comes before ``now``."""
+        arrived = self._arrivals.take(now, NEVER)
+        self._serve(arrived, now)
+
+    def collect(self, now: int) -> None:
+        """The nodes have been played up to ``now``: who has left them, and what was used."""
+        batch = _Batch(Served([], [], []), [], [])
+        for station in (*self.stations, *self._draining.values()):
+            processor, meter = station.processor, station.meter
+            if not isinstance(processor, SharedProcessor):
+                continue
+            start = len(batch.served.rows)
+            _collect(processor.taken(), batch.served)
+            if len(batch.served.rows) > start:
+                batch.shares.append((station, start, len(batch.served.rows)))
+            if meter is not None and meter.next_mark <= now:
+                batch.cuts.append((meter, processor.used(now)))
+        self._finish(batch)
+        self._now = now
+
+    def share(self, station: Station, processor: SharedProcessor, now: int) -> None:
+        """Let a replica share a node from now on, with all who are inside."""
+        self.advance(now)
+        before = station.processor
+        processor.adopt(before.residents(now), before.used(now), now)
+        station.processor = processor
+
     def resize(self, station: Station, capacity: int, now: int) -> None:
         self.advance(now)
         station.processor.resize(capacity, now)
@@ -210,6 +252,10 @@ class Flow:
         self.stations.remove(station)
         self._numbers = None
         self._router.parted(station.number)
+        if isinstance(station.processor, SharedProcessor):
+            station.meter = None
+            self._draining[station.number] = station
+            return DrainedReplica(self.drained_at(station, now, deadline), 0)
         cpu, end = station.processor, min(deadline, self.halt)
         before = deepcopy(cpu) if cpu.held and end > now else None
         served = cpu.serve([], (), None, end)
@@ -228,8 +274,20 @@ class Flow:
             return DrainedReplica(self.halt, 0)
         return DrainedReplica(deadline, self._kill(station, inside, deadline))
 
+    def drained_at(self, station: Station, now: int, deadline: int) -> int:
+        """When the last request of a leaving replica that shares a node is gone.
+
+        Others decide how fast it goes there: while somebody is inside, it is when to ask again.
+        """
+        self.advance(now)
+        if station.processor.held:
+            return min(now + LOOK_AGAIN, deadline)
+        return min(station.last_end, deadline)
+
     def end(self, number: int, now: int) -> int:
         """Whoever is inside a replica that has left is killed now; how many they are."""
+        if (station := self._draining.pop(number, None)) is not None:
+            return self._end_shared(station, now)
         for leaving in self._leaving:
             if leaving.number == number:
                 self.used_before -= leaving.left_to_do(now)
@@ -241,11 +299,20 @@ class Flow:
         columns.outcome[rows] = RequestOutcome.KILLED
         return len(rows)
 
+    def _end_shared(self, station: Station, now: int) -> int:
+        cpu = station.processor
+        assert isinstance(cpu, SharedProcessor)
+        self.used_before += cpu.used(now)
+        killed = self._kill(station, cpu.left(), now)
+        cpu.node.leave(cpu, now)
+        return killed
+
     def used(self, now: int) -> int:
         """Work done by all stations, those that left included, before ``now``."""
         self.advance(now)
         done = self.used_before - sum(each.left_to_do(now) for each in self._leaving)
-        return done + sum(each.processor.used(now) for each in self.stations)
+        inside = (*self.stations, *self._draining.values())
+        return done + sum(each.processor.used(now) for each in inside)
 
     # -- one batch -----------------------------------------------------------------------------
 
@@ -264,12 +331,15 @@ class Flow:
             self._numbers = np.array([each.number for each in self.stations], dtype=np.int32)
         self.columns.replica[rows.start :] = self._numbers[division.places]
         batch = _Batch(Served([], [], []), [], [])
+        is_shared = self.together is not None
         for part in division.parts:
             if check is not None and not part.place % STATIONS_AT_ONCE:
                 self._check(check, rows.start)
             station = self.stations[part.place]
             meter = station.meter
-            if part.arrivals or station.processor.held:
+            if is_shared and isinstance(station.processor, SharedProcessor):
+                _offer(station.processor, meter, part)
+            elif part.arrivals or station.processor.held:
                 self._serve_part(station, part, until, batch)
             elif meter is not None and meter.next_mark <= until:
                 self._cut(station, until, batch)
@@ -392,8 +462,8 @@ class Flow:
             if self._times is not None:
                 ends = completed.tolist() if self._io else batch.served.instants
                 for station, start, end in batch.shares:
-                    assert station.meter is not None
-                    station.meter.leave(ends[start:end])
+                    if station.meter is not None:
+                        station.meter.leave(ends[start:end])
         self._samples += [meter.sample(used) for meter, used in batch.cuts]
 
     def _write(self, served: Served) -> Integers:
@@ -427,6 +497,13 @@ class Flow:
         columns.completed[rows] = deadline
         columns.outcome[rows] = RequestOutcome.KILLED
         return len(rows)
+
+
+def _offer(processor: SharedProcessor, meter: ReplicaMeter | None, part: Part) -> None:
+    if part.arrivals:
+        if meter is not None:
+            meter.arrive(part.arrivals)
+        processor.offer(part.arrivals, part.rows, part.demands)
 
 
 def _collect(served: Served, into: Served) -> None:

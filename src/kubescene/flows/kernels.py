@@ -56,6 +56,14 @@ class Served(NamedTuple):
     cancelled: list[int]
 
 
+class Resident(NamedTuple):
+    """A request inside a processor: its row, when it came, and how much of its work is left."""
+
+    row: int
+    arrived: int
+    left: int
+
+
 class Processor:
     """The CPU of one replica and who is in it. Integers and lists only: a copy is a fork."""
 
@@ -118,6 +126,10 @@ class Processor:
         """The rows of those who are in it."""
         raise NotImplementedError
 
+    def residents(self, now: int) -> list[Resident]:
+        """Those who are in it, in order of arrival; all that happens before has been served."""
+        raise NotImplementedError
+
     def least_tag(self) -> int:
         """The tag of the next of the sharers to end; there must be one."""
         raise NotImplementedError
@@ -171,6 +183,13 @@ class OldestFirst(Processor):
 
     def left(self) -> list[int]:
         return list(self.rows)
+
+    def residents(self, now: int) -> list[Resident]:
+        self.resize(self.capacity, now)
+        demand = self.service.demand
+        left = [tag - self.work for tag in self.tags]
+        left += [demand] * (len(self.arrived) - len(left))
+        return list(map(Resident, self.rows, self.arrived, left))
 
     def least_tag(self) -> int:
         return self.tags[0]
@@ -272,6 +291,18 @@ class LeastLeftFirst(Processor):
 
     def left(self) -> list[int]:
         return [row for row, at in zip(self.rows, self.arrived, strict=True) if at != GONE]
+
+    def residents(self, now: int) -> list[Resident]:
+        self.resize(self.capacity, now)
+        left = list(self.demands)
+        for each in self.heap:
+            place = (each & SEQUENCE_MASK) - self.base
+            left[place] = (each >> SEQUENCE_BITS) - self.work
+        return [
+            Resident(row, at, own)
+            for row, at, own in zip(self.rows, self.arrived, left, strict=True)
+            if at != GONE
+        ]
 
     def least_tag(self) -> int:
         heap, arrived, base = self.heap, self.arrived, self.base

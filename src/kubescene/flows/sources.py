@@ -246,14 +246,18 @@ def recorded(given: ReplayTraffic, folder: Path | None, halt: int, path: str) ->
 class PatternWindows:
     """The windows of a pattern that goes on for ever; a `WindowSource`."""
 
-    def __init__(self, traffic: ArrivalPattern, noise: Stream, path: str) -> None:
+    def __init__(self, traffic: ArrivalPattern, noise: Stream, path: str, start: int) -> None:
+        """Its times count from ``start``."""
         self._traffic = traffic
         self._noise = noise
         self._path = path
+        self._start = start
 
     def before(self, halt: int) -> Iterator[ArrivalWindow]:
         points = list[patterns.RatePoint]()
         if self._traffic.pattern is Pattern.PIECEWISE:
             piecewise = self._traffic.piecewise or PiecewiseTraffic()
             points = rate_points(piecewise, None, NEVER, f"{self._path}.piecewise")
-        return windows_of(self._traffic, halt, deepcopy(self._noise), points)
+        until = max(halt - self._start, 0)
+        for window in windows_of(self._traffic, until, deepcopy(self._noise), points):
+            yield window._replace(start=window.start + self._start)

@@ -74,6 +74,13 @@ def integers(column: Sequence[int]) -> list[int]:
     return [int(value) for value in column] if convert is None else convert()
 
 
+def told_of(columns: Sequence[ScoreColumn]) -> dict[str, Any]:
+    """What a line of the side file says of all columns, by plugin."""
+    if isinstance(columns, PackedScores):
+        return columns.told()
+    return {each.plugin: each.told() for each in columns}
+
+
 def columns_encoded(value: Any) -> bytes:
     """JSON of what may hold columns; arrays become text without becoming numbers first."""
     return orjson.dumps(value, default=integers, option=orjson.OPT_SERIALIZE_NUMPY)
@@ -86,11 +93,13 @@ Line: TypeAlias = int | None
 class SharedScores:
     """``columns`` in their order, as the first attempt had them."""
 
-    __slots__ = ("_even", "_listed", "columns")
+    __slots__ = ("_even", "_listed", "columns", "told")
 
     def __init__(self, columns: Sequence[tuple[ScoreColumn, Line]]) -> None:
         self.columns = tuple(columns)
-        self._even = all(_is_of_one_value(each.told()) for each, line in columns if line is None)
+        self.told = tuple([each.told() if line is None else {} for each, line in columns])
+        """What is told of each, but of those that are an attempt's own."""
+        self._even = all(map(_is_of_one_value, filter(None, self.told)))
         self._listed: dict[int, tuple[ListedScores, ...]] = {}
 
     def listed(self, count: int) -> tuple[ListedScores, ...] | None:
@@ -120,6 +129,14 @@ class PackedScores(Sequence[ScoreColumn]):
         """``own`` is an array of bytes, whose lines the shared columns name."""
         self.shared = shared
         self.own = own
+
+    def told(self) -> dict[str, Any]:
+        """What is told of each, by plugin."""
+        shared = self.shared
+        return {
+            first.plugin: told or {"weight": first.weight, "raw": values(self.own[line])}
+            for (first, line), told in zip(shared.columns, shared.told, strict=True)
+        }
 
     def listed(self, begin: int, others: Sequence[int]) -> tuple[ListedScores, ...]:
         """The first ``begin`` scores of each column, and some others."""

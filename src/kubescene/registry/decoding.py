@@ -27,6 +27,13 @@ BY_ANNOTATIONS = frozenset({"HorizontalPodAutoscaler"})
 
 WITHOUT_DEFAULTS = frozenset({"metadata", "status"})
 """Parts of a stored object that a change brings no defaults to."""
+DEFAULTED_IN_STATUS = {
+    "Node": frozenset({"capacity", "allocatable"}),
+    "PersistentVolumeClaim": frozenset({"capacity", "allocatedResources"}),
+    "Pod": frozenset({"podIP", "podIPs"}),
+    "ResourceQuota": frozenset({"hard", "used"}),
+}
+"""But for these members of a status: amounts in their short form, addresses that agree."""
 
 _STATUS = {"status"}
 _MISSING: Any = object()
@@ -106,12 +113,23 @@ def typed_change(obj: JsonObject, known: JsonObject, served: ResourceType) -> Js
     if known.keys() - obj.keys():
         return typed(obj, served)
     changed = {name: part for name, part in obj.items() if part is not known.get(name)}
+    has_defaults = has_defaulted_status(obj, known, served)
     if changed.keys() == _STATUS and is_checked_status(changed["status"], known, served):
-        return with_metadata_object(obj)
-    new = with_metadata_object({**obj, **checked_once(changed, served)})
-    if changed.keys() <= WITHOUT_DEFAULTS:
+        new = with_metadata_object(obj)
+    else:
+        new = with_metadata_object({**obj, **checked_once(changed, served)})
+    if changed.keys() <= WITHOUT_DEFAULTS and not has_defaults:
         return new
     return defaults.apply_defaults(new, served.gvk)
+
+
+def has_defaulted_status(obj: JsonObject, known: JsonObject, served: ResourceType) -> bool:
+    """Whether a member of the status has changed to which defaults come."""
+    members = DEFAULTED_IN_STATUS.get(served.kind)
+    if members is None or served.gvk.group:
+        return False
+    new, old = obj.get("status"), known.get("status") or {}
+    return type(new) is dict and any(new.get(it) is not old.get(it) for it in members)
 
 
 def is_checked_status(status: JsonValue, known: JsonObject, served: ResourceType) -> bool:

@@ -114,6 +114,7 @@ UpdateStep: TypeAlias = Callable[[JsonObject, JsonObject], JsonObject]
 _NAME_LABEL = "kubernetes.io/metadata.name"
 _SOURCES = ("dataSource", "dataSourceRef")
 _KNOWN = (("", "PersistentVolumeClaim"), ("snapshot.storage.k8s.io", "VolumeSnapshot"))
+_ELECTION = ("strategy", "preferredHolder")
 _NAMESPACE_FINALIZER = "kubernetes"
 JOB_NAME_LABELS = ("job-name", "batch.kubernetes.io/job-name")
 JOB_UID_LABELS = ("controller-uid", "batch.kubernetes.io/controller-uid")
@@ -135,6 +136,7 @@ class Preparation:
             ("", "Service"): self._services.create,
             ("apps", "DaemonSet"): first_generation,
             ("batch", "Job"): with_selector,
+            ("coordination.k8s.io", "Lease"): lambda new: without_election(new, {}),
             ("apiextensions.k8s.io", "CustomResourceDefinition"): self._new_definition,
         }
         self._updating: dict[tuple[str, str], UpdateStep] = {
@@ -142,6 +144,7 @@ class Preparation:
             ("", "PersistentVolumeClaim"): lambda new, _: with_both_sources(new),
             ("", "Service"): self._services.update,
             ("apps", "DaemonSet"): next_generation,
+            ("coordination.k8s.io", "Lease"): without_election,
             ("apiextensions.k8s.io", "CustomResourceDefinition"): self._changed_definition,
         }
         if MAX_UNAVAILABLE_STATEFUL_SET not in gates:
@@ -274,6 +277,15 @@ def still_one_at_a_time(stateful_set: JsonObject, old: JsonObject) -> JsonObject
     """A changed StatefulSet; one that has the field already keeps it."""
     before = (old["spec"].get("updateStrategy") or {}).get("rollingUpdate") or {}
     return stateful_set if "maxUnavailable" in before else one_at_a_time(stateful_set)
+
+
+def without_election(lease: JsonObject, old: JsonObject) -> JsonObject:
+    """A Lease without the fields of coordinated election, whose gate is off; old ones stay."""
+    spec, before = lease.get("spec") or {}, old.get("spec") or {}
+    dropped = [name for name in _ELECTION if name in spec and name not in before]
+    if not dropped:
+        return lease
+    return {**lease, "spec": {name: each for name, each in spec.items() if name not in dropped}}
 
 
 def _with_generation(daemon_set: JsonObject, number: int) -> JsonObject:

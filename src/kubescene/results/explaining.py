@@ -6,15 +6,27 @@ from pathlib import Path
 import msgspec
 import orjson
 
+from kubescene.api.text.encoding import encode
 from kubescene.clock import SECOND, ScenarioStep
 from kubescene.errors import ConfigurationError
-from kubescene.instruments.attempts import ExtenderRecord, PreemptionRecord, WaitRecord
-from kubescene.results.explanations import ExplainedLine, ExplanationFile, Explanations
+from kubescene.instruments.attempts import (
+    ExtenderRecord,
+    PreemptionRecord,
+    SchedulingAttempt,
+    WaitRecord,
+)
+from kubescene.results.explanations import (
+    ExplainedLine,
+    ExplanationFile,
+    ExplanationMemory,
+    Explanations,
+)
 from kubescene.results.mapped_files import Mapped, line_at, line_number, mapped, occurrences
 from kubescene.results.output import EXPLANATIONS_FILE, INDEX_FILE, TIMELINE_FILE
 from kubescene.results.pod_index import TIMELINE, PodIndex, index_of
 from kubescene.timeline import PodAttempt, PodScheduled, PodUnscheduled, TimelineLog
 from kubescene.timeline.compacting import Index, unfolded, written_out
+from kubescene.timeline.explanations import WrittenAttempt, name_of
 from kubescene.timeline.facts import DAMAGED
 from kubescene.timeline.files import read_header
 from kubescene.timeline.lines import line_decoder
@@ -124,12 +136,32 @@ def explained_attempts(
     for attempt in attempts:
         row = _row(explanations, lines[0]) if lines else None
         if row is not None and row.tells_of(attempt):
-            told = _explained(row, attempt, explanations, lines.pop(0))
+            told = _explained(row, _unexplained(pod, attempt), explanations, lines.pop(0))
         else:
             told = _unexplained(pod, attempt)
         time_s = (attempt.time - began) / SECOND
         found.append(msgspec.structs.replace(told, time_s=time_s) if time_s else told)
     return found
+
+
+def explained_attempt(attempt: SchedulingAttempt, step: ScenarioStep) -> ExplainedAttempt:
+    """An attempt as a scheduler has told of it, in a world of which no log is kept."""
+    memory = ExplanationMemory()
+    if attempt.explanation is not None:
+        memory.explain("", encode({"nodes": list(attempt.explanation.nodes)}))
+    pod = name_of(attempt)
+    memory.explain(pod, WrittenAttempt(step, attempt))
+    [line] = memory.of(pod)
+    known = ExplainedAttempt(
+        pod=pod,
+        step=str(step),
+        node=attempt.node,
+        message=attempt.message,
+        evaluated=attempt.evaluated,
+        feasible=attempt.feasible,
+        preemption=attempt.preemption,
+    )
+    return _explained(_row(memory, line), known, memory, line)
 
 
 class _Timed(msgspec.Struct, frozen=True):
@@ -235,9 +267,8 @@ def _row(explanations: Explanations, line: ExplainedLine) -> _Row:
 
 
 def _explained(
-    row: _Row, attempt: PodAttempt, explanations: Explanations, line: ExplainedLine
+    row: _Row, known: ExplainedAttempt, explanations: Explanations, line: ExplainedLine
 ) -> ExplainedAttempt:
-    known = _unexplained(row.pod, attempt)
     told = msgspec.structs.replace(
         known,
         preemption=row.preemption or known.preemption,

@@ -35,9 +35,14 @@ class Peak(msgspec.Struct, eq=False):
         Shares are compared by products: integers are exact.
         """
         asked, offered = self.requested, self.allocatable
+        if allocatable == offered:  # as it mostly is
+            for name, part in requested.items():
+                if part > asked.get(name, part):
+                    asked[name] = part
+            return
         for name, whole in allocatable.items():
             part, known = requested.get(name, 0), offered.get(name)
-            if whole == known:  # as it mostly is
+            if whole == known:
                 asked[name] = max(asked[name], part)
             elif whole and (known is None or part * known > asked[name] * whole):
                 asked[name], offered[name] = part, whole

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 from kubescene.instruments.attempts import Explanation, FilterGroup
-from kubescene.instruments.score_columns import integers
+from kubescene.instruments.score_columns import integers, told_of
 from kubescene.instruments.stretches import Stretches
 
 Index: TypeAlias = int | tuple[int, int]
@@ -30,7 +30,7 @@ def compacted(explanation: Explanation, *, extended: bool = False) -> dict[str, 
     }
     if explanation.scored is not explanation.feasible:
         row["scored"] = runs(explanation.scored)
-    row["scores"] = {column.plugin: column.told() for column in explanation.scores}
+    row["scores"] = told_of(explanation.scores)
     if extended:
         row["totals"] = explanation.totals
     return row

@@ -10,10 +10,11 @@ object behind a placement are written once.
 stays text in it. Whoever needs no more than that (results) makes no facts.
 """
 
+from collections.abc import Callable, Mapping
 from functools import cache, reduce
-from operator import or_
+from operator import attrgetter, or_
 from types import UnionType
-from typing import Any, ClassVar, NamedTuple, Self, get_args
+from typing import Any, ClassVar, NamedTuple, Self, TypeAlias, get_args
 
 import msgspec
 
@@ -23,6 +24,8 @@ from kubescene.struct_types import build
 from kubescene.timeline.facts import ENVELOPE, GENERATED_ID, Fact, LineReader, LineWriter
 
 NOTHING = msgspec.Raw()
+Teller: TypeAlias = Callable[[Any, LineWriter, dict[str, Any]], None]
+"""Adds to the members of a line what stands there for a field of its fact."""
 _ENCODE = msgspec.json.Encoder().encode
 
 
@@ -44,20 +47,16 @@ class Line(msgspec.Struct, frozen=True, gc=False, kw_only=True, rename="camel"):
 class ReferringFact(Fact, frozen=True):
     """A fact of whose fields some are told in another way than as they are.
 
-    ``refers`` names them, `told` says how each is told, `referred` is the inverse. ``sparse`` are
-    the others that are left out where they are empty although they have no default. What has the
-    name of ``last`` stands at the end of the line, since it is the longest.
+    ``refers`` names them and says how each is told, `referred` is the inverse. ``sparse`` are the
+    others that are left out where they are empty although they have no default. What has the name
+    of ``last`` stands at the end of the line, since it is the longest.
     """
 
-    refers: ClassVar[frozenset[str]] = frozenset()
+    refers: ClassVar[Mapping[str, Teller]] = {}
     sparse: ClassVar[frozenset[str]] = frozenset()
     last: ClassVar[str] = "record"
     line: ClassVar[type[Line]] = Line
     """What its lines say instead of what it refers to."""
-
-    def told(self, name: str, writer: LineWriter) -> dict[str, Any]:
-        """The members of the line that stand for a field."""
-        raise NotImplementedError
 
     @classmethod
     def referred(cls, line: Any, reader: LineReader) -> dict[str, Any]:
@@ -65,18 +64,20 @@ class ReferringFact(Fact, frozen=True):
         raise NotImplementedError
 
     def to_line(self, writer: LineWriter) -> bytes:
+        kind = type(self)
         members = {
-            "fact": type(self).__name__,
+            "fact": kind.__name__,
             "id": self.id,
             "step": self.step,
             "time": self.time,
             "actor": self.actor,
             "role": self.role,
         }
-        for name, key, always in _layout(type(self)):
-            if not key:
-                members.update(self.told(name, writer))
-            elif (value := getattr(self, name)) or always:
+        layout = _layout(kind)
+        for value, (_, key, always, tell) in zip(layout.values(self), layout.members, strict=True):
+            if tell is not None:
+                tell(self, writer, members)
+            elif value or always:
                 members[key] = value
         return _ENCODE(members)
 
@@ -91,30 +92,40 @@ ENVELOPED = tuple(Line.__struct_fields__)
 
 
 class _Member(NamedTuple):
-    """A field as its line has it; without a key it is told in another way."""
+    """A field as its line has it, unless there is another way to ``tell`` it."""
 
     field: str
     key: str
     always: bool
+    tell: Teller | None
+
+
+class _Layout(NamedTuple):
+    """The fields of a kind in the order of its lines, and all their values at once."""
+
+    members: tuple[_Member, ...]
+    values: Callable[[Fact], tuple[Any, ...]]
 
 
 @cache
-def _layout(kind: type[ReferringFact]) -> tuple[_Member, ...]:
+def _layout(kind: type[ReferringFact]) -> _Layout:
     members = [
         _Member(
             each.name,
-            "" if each.name in kind.refers else each.encode_name,
+            each.encode_name,
             each.required and each.name not in kind.sparse,
+            kind.refers.get(each.name),
         )
         for each in msgspec.structs.fields(kind)
         if each.name not in ENVELOPE
     ]
-    return tuple(sorted(members, key=lambda member: member.field == kind.last))
+    members.sort(key=lambda member: member.field == kind.last)
+    return _Layout(tuple(members), attrgetter(*[each.field for each in members]))
 
 
 @cache
 def _plain(kind: type[ReferringFact]) -> tuple[str, ...]:
-    return tuple(member.field for member in _layout(kind) if member.key)
+    return tuple(member.field for member in _layout(kind).members if member.tell is None)
 
 
 def line_type(kind: type[Fact]) -> type[Any]:

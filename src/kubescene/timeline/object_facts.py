@@ -5,8 +5,8 @@ In a line the object stands once, and the instances of a counted create refer to
 holds their operation.
 """
 
-from collections.abc import Iterable
-from typing import Any, Protocol
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar, Protocol
 
 import msgspec
 import orjson
@@ -17,7 +17,7 @@ from kubescene.api.patching.patches import diff_merge_patch
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.api.text.encoding import encode
 from kubescene.timeline.facts import FactObject, LineReader, LineWriter
-from kubescene.timeline.lines import NOTHING, Line, ReferringFact
+from kubescene.timeline.lines import NOTHING, Line, ReferringFact, Teller
 
 OPERATION = "operation"
 OBJECT = "object"
@@ -54,6 +54,46 @@ class ObjectLine(Line, frozen=True, kw_only=True):
         return self.api_version.rpartition("/")[0], self.kind
 
 
+def _tell_kind(fact: "ObjectFact", writer: LineWriter, members: dict[str, Any]) -> None:
+    members["apiVersion"], members["kind"] = fact.gvk.api_version, fact.gvk.kind
+
+
+def _tell_asked(fact: "ObjectFact", writer: LineWriter, members: dict[str, Any]) -> None:
+    """The operation; instances after the first refer to the line that has it."""
+    origin = fact.origin
+    if origin is None:
+        return
+    if origin.index is None:
+        members["operation"] = msgspec.Raw(origin.operation)
+        return
+    place = writer.place_of(OPERATION, origin.operation)
+    if place is None:
+        writer.note(OPERATION, origin.operation)
+        members["operation"] = msgspec.Raw(origin.operation)
+    else:
+        members["operationOf"] = place
+    members["index"] = origin.index
+
+
+def _tell_object(fact: "ObjectStored", writer: LineWriter, members: dict[str, Any]) -> None:
+    writer.note(OBJECT, fact.record)
+    members["object"] = msgspec.Raw(fact.record.unversioned_data)
+
+
+def _tell_body(fact: "ObjectCreated", writer: LineWriter, members: dict[str, Any]) -> None:
+    if fact.body:
+        members["body"] = msgspec.Raw(fact.body)
+
+
+def _tell_patch(fact: "ObjectPatched", writer: LineWriter, members: dict[str, Any]) -> None:
+    if patch := fact.patch:
+        members["body"] = msgspec.Raw(patch)
+
+
+def _tell_nothing(fact: "ObjectPatched", writer: LineWriter, members: dict[str, Any]) -> None:
+    """The state before a patch is not told."""
+
+
 class ObjectFact(ReferringFact, frozen=True):
     """An accepted write.
 
@@ -62,7 +102,7 @@ class ObjectFact(ReferringFact, frozen=True):
     ``gvk`` is the version that the writer used.
     """
 
-    refers = frozenset({"gvk", "origin", "record", "body", "previous"})
+    refers: ClassVar[Mapping[str, Teller]] = {"gvk": _tell_kind, "origin": _tell_asked}
     sparse = frozenset({"namespace", "subresource"})
     line = ObjectLine
 
@@ -96,11 +136,6 @@ class ObjectFact(ReferringFact, frozen=True):
             "objectMeta": metadata,
         }
 
-    def told(self, name: str, writer: LineWriter) -> dict[str, Any]:
-        if name == "gvk":
-            return {"apiVersion": self.gvk.api_version, "kind": self.gvk.kind}
-        return {} if self.origin is None else _asked(self.origin, writer)
-
     @classmethod
     def referred(cls, line: ObjectLine, reader: LineReader) -> dict[str, Any]:
         gvk = GroupVersionKind.of(line.api_version, line.kind)
@@ -110,13 +145,9 @@ class ObjectFact(ReferringFact, frozen=True):
 class ObjectStored(ObjectFact, frozen=True):
     """A write that left an object behind; ``record`` is that."""
 
-    record: ObjectState
+    refers: ClassVar[Mapping[str, Teller]] = {**ObjectFact.refers, "record": _tell_object}
 
-    def told(self, name: str, writer: LineWriter) -> dict[str, Any]:
-        if name == "record":
-            writer.note(OBJECT, self.record)
-            return {"object": msgspec.Raw(self.record.unversioned_data)}
-        return super().told(name, writer)
+    record: ObjectState
 
     @classmethod
     def referred(cls, line: ObjectLine, reader: LineReader) -> dict[str, Any]:
@@ -131,12 +162,9 @@ class ObjectKept(ObjectStored, frozen=True):
 class ObjectCreated(ObjectStored, frozen=True):
     """``body`` is what a controller sent."""
 
-    body: bytes = b""
+    refers: ClassVar[Mapping[str, Teller]] = {**ObjectStored.refers, "body": _tell_body}
 
-    def told(self, name: str, writer: LineWriter) -> dict[str, Any]:
-        if name == "body":
-            return {"body": msgspec.Raw(self.body)} if self.body else {}
-        return super().told(name, writer)
+    body: bytes = b""
 
     @classmethod
     def referred(cls, line: ObjectLine, reader: LineReader) -> dict[str, Any]:
@@ -145,6 +173,12 @@ class ObjectCreated(ObjectStored, frozen=True):
 
 class ObjectPatched(ObjectStored, frozen=True):
     """A patch, an update or a bind; ``record`` is the object after it."""
+
+    refers: ClassVar[Mapping[str, Teller]] = {
+        **ObjectStored.refers,
+        "body": _tell_patch,
+        "previous": _tell_nothing,
+    }
 
     body: bytes = b""
     patch_type: str = ""
@@ -159,12 +193,6 @@ class ObjectPatched(ObjectStored, frozen=True):
         states = (self.previous, self.record)
         before, after = (orjson.loads(state.unversioned_data) for state in states)
         return orjson.dumps(diff_merge_patch(before, after))
-
-    def told(self, name: str, writer: LineWriter) -> dict[str, Any]:
-        if name == "body":
-            patch = self.patch
-            return {"body": msgspec.Raw(patch)} if patch else {}
-        return {} if name == "previous" else super().told(name, writer)
 
     @classmethod
     def referred(cls, line: ObjectLine, reader: LineReader) -> dict[str, Any]:
@@ -211,17 +239,6 @@ def state_of(data: bytes | msgspec.Raw, gvk: GroupVersionKind) -> ObjectState:
     pod = msgspec.json.decode(data, type=_StoredPod)
     deleting = pod.metadata.deleted is not None
     return StateInLine(bytes(data), pod.spec.node, deleting, pod.status.phase)
-
-
-def _asked(origin: OperationOrigin, writer: LineWriter) -> dict[str, Any]:
-    """The operation; instances after the first refer to the line that has it."""
-    if origin.index is None:
-        return {"operation": msgspec.Raw(origin.operation)}
-    place = writer.place_of(OPERATION, origin.operation)
-    if place is not None:
-        return {"operationOf": place, "index": origin.index}
-    writer.note(OPERATION, origin.operation)
-    return {"operation": msgspec.Raw(origin.operation), "index": origin.index}
 
 
 def _origin(line: ObjectLine, reader: LineReader) -> OperationOrigin | None:

@@ -3,7 +3,7 @@
 An attempt refers to the one before at the same pod, and to the object that the bind left.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 import msgspec
@@ -12,7 +12,7 @@ from kubescene.api.kinds import POD
 from kubescene.clock import ScenarioStep
 from kubescene.instruments.attempts import PreemptionRecord
 from kubescene.timeline.facts import Fact, FactObject, LineReader, LineWriter
-from kubescene.timeline.lines import NOTHING, Line, ReferringFact
+from kubescene.timeline.lines import NOTHING, Line, ReferringFact, Teller
 from kubescene.timeline.object_facts import (
     OBJECT,
     ObjectState,
@@ -29,10 +29,37 @@ class PodLine(Line, frozen=True, kw_only=True):
     object_of: int | None = None
 
 
+def _tell_pod(fact: "PodFact", writer: LineWriter, members: dict[str, Any]) -> None:
+    record = fact.record
+    place = writer.place_of(OBJECT, record)
+    if place is not None:
+        members["objectOf"] = place
+        return
+    writer.note(OBJECT, record)
+    members["object"] = msgspec.Raw(record.unversioned_data)
+
+
+def _tell_result(fact: "PodAttempt", writer: LineWriter, members: dict[str, Any]) -> None:
+    explained = fact.explained
+    if explained is not None:
+        members["result"] = explained if isinstance(explained, msgspec.Raw) else fact.result
+
+
+def _tell_previous(fact: "PodAttempt", writer: LineWriter, members: dict[str, Any]) -> None:
+    """Where the attempt before stands; the next one may refer to this."""
+    slot = f"attempt/{fact.uid}"
+    if fact.previous is not None:
+        members["previous"] = writer.place_of(slot, fact.previous)
+    if fact.ends_waiting:
+        writer.forget(slot)
+    else:
+        writer.note(slot, fact)
+
+
 class PodFact(ReferringFact, frozen=True):
     """``record`` is the pod afterwards. ``bound_at`` is None as long as nobody bound it."""
 
-    refers = frozenset({"record"})
+    refers: ClassVar[Mapping[str, Teller]] = {"record": _tell_pod}
     sparse = frozenset({"bound_at", "node"})
     line = PodLine
 
@@ -46,13 +73,6 @@ class PodFact(ReferringFact, frozen=True):
 
     def objects(self) -> Iterable[FactObject]:
         return (FactObject(POD.api_version, POD.kind, self.namespace, self.name, self.uid),)
-
-    def told(self, name: str, writer: LineWriter) -> dict[str, Any]:
-        place = writer.place_of(OBJECT, self.record)
-        if place is not None:
-            return {"objectOf": place}
-        writer.note(OBJECT, self.record)
-        return {"object": msgspec.Raw(self.record.unversioned_data)}
 
     @classmethod
     def referred(cls, line: PodLine, reader: LineReader) -> dict[str, Any]:
@@ -74,7 +94,11 @@ class PodAttempt(PodFact, frozen=True, kw_only=True):
     ``preemption`` whether others had to make room.
     """
 
-    refers = PodFact.refers | {"explained", "previous"}
+    refers: ClassVar[Mapping[str, Teller]] = {
+        **PodFact.refers,
+        "explained": _tell_result,
+        "previous": _tell_previous,
+    }
     line = AttemptLine
     ends_waiting: ClassVar[bool] = False
 
@@ -96,24 +120,6 @@ class PodAttempt(PodFact, frozen=True, kw_only=True):
         if isinstance(explained, msgspec.Raw):
             return result_of(explained)
         return explained() if isinstance(explained, PutOff) else explained
-
-    def told(self, name: str, writer: LineWriter) -> dict[str, Any]:
-        if name == "explained":
-            explained = self.explained
-            if explained is None:
-                return {}
-            return {"result": explained if isinstance(explained, msgspec.Raw) else self.result}
-        return self._waited(writer) if name == "previous" else super().told(name, writer)
-
-    def _waited(self, writer: LineWriter) -> dict[str, Any]:
-        """Where the attempt before stands; the next one may refer to this."""
-        slot = f"attempt/{self.uid}"
-        place = writer.place_of(slot, self.previous)
-        if self.ends_waiting:
-            writer.forget(slot)
-        else:
-            writer.note(slot, self)
-        return {} if self.previous is None else {"previous": place}
 
     @classmethod
     def referred(cls, line: Any, reader: LineReader) -> dict[str, Any]:

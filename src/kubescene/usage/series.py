@@ -180,10 +180,8 @@ def read_points(given: Sequence[Any], *, linear: bool, where: str) -> Points:
     times, values = list[int](), list[int]()
     for place, point in enumerate(given):
         at = f"{where}[{place}]"
-        if not isinstance(point, Mapping) or not {"at", "value"}.issuperset(point):
+        if not isinstance(point, Mapping) or set(point) != {"at", "value"}:
             raise ValueError(f"{at}: must be an object with at and value")
-        if len(point) < len(("at", "value")):
-            raise ValueError(f"{at}: needs at and value")
         try:
             time = parse_duration(point["at"])
         except (ValueError, TypeError) as error:
@@ -205,3 +203,11 @@ def _value(given: object, where: str) -> int:
     if not 0 <= value <= LARGEST:
         raise ValueError(f"{where}.value: {given!r} is negative or too large")
     return value
+
+
+def readable_series(obj: JsonObject) -> MetricSeries | None:
+    """The series; None if it makes no sense, which its own status says."""
+    try:
+        return read_series(obj)
+    except ValueError:
+        return None

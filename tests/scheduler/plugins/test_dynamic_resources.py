@@ -325,8 +325,9 @@ def test_a_node_that_offers_the_resource_itself_needs_no_claim(stage: Devices) -
 
 
 def ready(status: str) -> list[JsonObject]:
-    condition = {"type": "x.io/ready", "status": status, "reason": "Driver", "message": "told"}
-    broken = {"type": "x.io/broken", "status": "True", "reason": "Driver", "message": "told"}
+    told = {"reason": "Driver", "message": "told", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+    condition = {"type": "x.io/ready", "status": status, **told}
+    broken = {"type": "x.io/broken", "status": "True", **told}
     conditions = [condition if status != "broken" else broken]
     return [{"driver": DRIVER, "pool": "a", "device": "gpu-0", "conditions": conditions}]
 
@@ -359,7 +360,7 @@ def test_a_device_that_fails_ends_the_wait(waiting: Devices) -> None:
 
 
 def test_a_claim_that_loses_its_allocation_meanwhile_is_not_ready(waiting: Devices) -> None:
-    waiting.write_status("c", allocation=None, devices=None)
+    waiting.write_status("c", allocation=None, devices=None, reservedFor=None)
     waiting.pass_time(5 * SECOND)
     assert [each.node for each in waiting.work() if each.node] == []
 

@@ -151,6 +151,24 @@ _LATE: Mapping[tuple[str, str], _Home] = {
     ),
     ("coordination.k8s.io", "Lease"): _Home("leases", "lease"),
 }
+_WITH_STATUS_MEMBERS = frozenset(
+    {
+        ("", "Service"),
+        ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"),
+        ("apiregistration.k8s.io", "APIService"),
+        ("certificates.k8s.io", "CertificateSigningRequest"),
+        ("flowcontrol.apiserver.k8s.io", "FlowSchema"),
+        ("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration"),
+        ("internal.apiserver.k8s.io", "StorageVersion"),
+        ("networking.k8s.io", "Ingress"),
+        ("policy", "PodDisruptionBudget"),
+        ("resource.k8s.io", "DeviceTaintRule"),
+        ("resource.k8s.io", "ResourceClaim"),
+        ("scheduling.k8s.io", "PodGroup"),
+        ("storagemigration.k8s.io", "StorageVersionMigration"),
+    }
+)
+"""Kinds that `statuses` has rules for: it is loaded when it is needed."""
 _FREELY_NAMED_GROUPS = frozenset({"rbac.authorization.k8s.io"})
 _FREELY_NAMED = frozenset({("certificates.k8s.io", "ClusterTrustBundle")})
 
@@ -260,6 +278,9 @@ def validate_status_update(
     """What is wrong with an update through the ``status`` subresource."""
     errors = ErrorList()
     rules_of(resource_type).status(new, old, errors)
+    kind = (resource_type.gvk.group, resource_type.kind)
+    if kind in _WITH_STATUS_MEMBERS and not resource_type.custom:
+        _rule("statuses", "check_status")(kind, new, errors)
     return errors
 
 

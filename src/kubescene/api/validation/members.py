@@ -52,9 +52,13 @@ _STEP = re.compile(r"(\w+)(\?|\[\]|\{\})?\.?")
 
 def check_members(kind: tuple[str, str], obj: JsonObject, errors: ErrorList) -> None:
     """What is missing of an object of this group and kind."""
-    place = _place_of(kind)
-    if place is None:
-        return
+    if rules := _RULES.get(kind):
+        check_by(rules, obj, errors)
+
+
+def check_by(rules: tuple[MemberRule, ...], obj: JsonObject, errors: ErrorList) -> None:
+    """What an object lacks by these rules, in their order."""
+    place = _place_of(rules)
     found: list[tuple[int, ErrorList]] = []
     _look(obj, None, place, found)
     for _, faults in sorted(found, key=itemgetter(0)):
@@ -62,11 +66,8 @@ def check_members(kind: tuple[str, str], obj: JsonObject, errors: ErrorList) -> 
 
 
 @cache
-def _place_of(kind: tuple[str, str]) -> RulePlace | None:
-    """The rules of a kind as a tree, so that an object is walked through once."""
-    rules = _RULES.get(kind)
-    if rules is None:
-        return None
+def _place_of(rules: tuple[MemberRule, ...]) -> RulePlace:
+    """The rules as a tree, so that an object is walked through once."""
     root = RulePlace()
     for row, rule in enumerate(rules):
         place = root
@@ -208,6 +209,21 @@ def _check_signing_request(obj: JsonObject, errors: ErrorList) -> None:
     if b"-----BEGIN CERTIFICATE REQUEST-----" not in base64.b64decode(text):
         detail = "PEM block type must be CERTIFICATE REQUEST"
         errors.invalid(SPEC.child("request"), text or None, detail)
+
+
+def _check_identities(spec: JsonObject, errors: ErrorList, where: Path | None) -> None:
+    """A request for a pod's certificate says whose, and brings one form of a key."""
+    for name in ("podUID", "serviceAccountUID", "nodeUID"):
+        if not spec.get(name):
+            errors.invalid(_child(where, name), "", "must not be empty")
+    stub, key, proof = (
+        bool(spec.get(name)) for name in ("stubPKCS10Request", "pkixPublicKey", "proofOfPossession")
+    )
+    if (stub, key, proof) not in ((True, False, False), (False, True, True)):
+        detail = (
+            "exactly one of (stubPKCS10Request) or (pkixPublicKey, proofOfPossession) must be set"
+        )
+        errors.invalid(SPEC, "", detail)
 
 
 def _check_trust(obj: JsonObject, errors: ErrorList) -> None:
@@ -592,6 +608,13 @@ _RULES: Mapping[tuple[str, str], tuple[MemberRule, ...]] = {
         required("spec.signerName"),
     ),
     ("certificates.k8s.io", "ClusterTrustBundle"): (whole(_check_trust),),
+    ("certificates.k8s.io", "PodCertificateRequest"): (
+        required("spec.signerName"),
+        named("spec.podName", dns_subdomain),
+        named("spec.serviceAccountName", dns_subdomain),
+        named("spec.nodeName", dns_subdomain),
+        each("spec", _check_identities),
+    ),
     ("networking.k8s.io", "IngressClass"): (
         required("spec.controller"),
         *all_required("spec.parameters?", "kind", "name"),

@@ -2,7 +2,8 @@
 
 ::
 
-    POST /run               simulate; answers with Skenario's series, Location names the run
+    POST /run               simulate; answers with Skenario's series, Location names the run;
+                            with ?dryRun=All nothing is kept, and there is no Location
     GET  /runs              the newest runs first (?limit=, ?before=ID)
     GET  /runs/ID           one: its whole configuration, how it ended, its measures
     GET  /runs/ID/series    what POST /run answered
@@ -162,7 +163,8 @@ class TrafficRuns:
             raise unsupported(*JSON_TYPES[1:])
         asked = await aside(read_body, await request.body(MAX_REQUEST))
         job = Job(traffic_run(asked), asked)
-        return await self._work(job, self._simulated, request)
+        work = self._tried if request.is_dry_run else self._simulated
+        return await self._work(job, work, request)
 
     async def repeat(self, request: Request) -> Response | None:
         id = int(request.params["id"])
@@ -188,7 +190,7 @@ class TrafficRuns:
         client = WaitingClient(request)
         try:
             id, first, rest = await self._unless_gone(job, client, work, job)
-            location = ((b"location", f"{RUNS}/{id}".encode()),)
+            location = ((b"location", f"{RUNS}/{id}".encode()),) if id else ()
             if rest is None:
                 return Response(first, headers=location)
             await self._stream(job, location, (first, rest), request.send, client)
@@ -253,6 +255,18 @@ class TrafficRuns:
         if not result.ok:
             raise InternalError(f"run {id} {result.phase.lower()}: {result.message}", name=str(id))
         return replied(id, result)
+
+    def _tried(self, job: "Job") -> "RunReply":
+        """In a thread: simulate and answer; there is no such run afterwards."""
+        try:
+            arrivals = self._arrivals(job.run)
+            with self._offered.of(job.run) as offer:
+                result = simulated(job.run, arrivals, *offer, cancelled=job.cancelled.is_set)
+        except TrafficError as error:
+            raise refused(error, job.asked) from error
+        if not result.ok:
+            raise InternalError(f"the run {result.phase.lower()}: {result.message}")
+        return replied(0, result)
 
     def _keep(self, job: "Job", id: int, result: TrafficResult) -> None:
         """In memory nothing can be lost: a short run waits until its answer is on its way.

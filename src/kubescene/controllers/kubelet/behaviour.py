@@ -7,7 +7,7 @@ containers; how they run and end, and their probes, only of those that are no in
 end well at once, or, as sidecars, run on, unless they are named (``containers``).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any
@@ -77,6 +77,12 @@ class ContainerBehaviour(Struct, frozen=True):
         return self.run_time is not None or self.oom_after is not None
 
     @property
+    def pulls(self) -> bool:
+        """Whether it says what becomes of its image."""
+        parts = (self.pull_time, self.pull_error, self.pull_failures)
+        return any(each is not None for each in parts)
+
+    @property
     def ending_at_once(self) -> "ContainerBehaviour":
         """The same for an init container: it is there to end."""
         return replace(self, run_time=constant(0))
@@ -102,6 +108,8 @@ class PodBehaviour(Struct, frozen=True):
     named: Mapping[str, ContainerBehaviour] = {}
     start_time: Distribution | None = None
     """From its binding until the first container may be started."""
+    resize_time: Distribution | None = None
+    """From a resize that is granted until its containers have what they ask for."""
 
     def of(self, container: str, *, init: bool = False) -> ContainerBehaviour:
         every = self.every.of_init if init else self.every
@@ -114,15 +122,18 @@ class PodBehaviour(Struct, frozen=True):
         for name, each in self.named.items():
             named[name] = each.over(named.get(name, UNSAID))
         start = self.start_time or base.start_time
-        return PodBehaviour(self.every.over(base.every), named, start)
+        resize = self.resize_time or base.resize_time
+        return PodBehaviour(self.every.over(base.every), named, start, resize)
+
+    @property
+    def uses(self) -> bool:
+        """Whether it says of any container what it uses."""
+        return any(each.usage is not None for each in (self.every, *self.named.values()))
 
     @property
     def pulls(self) -> bool:
         """Whether it says of any container what becomes of its image."""
-        return any(
-            each.pull_time is not None or each.pull_error is not None
-            for each in (self.every, *self.named.values())
-        )
+        return any(each.pulls for each in (self.every, *self.named.values()))
 
     @property
     def ends(self) -> bool:
@@ -172,14 +183,27 @@ def _read_annotations(given: tuple[tuple[str, str], ...]) -> PodBehaviour:
     for annotation, text in given:
         field = ANNOTATIONS[annotation]
         try:
-            read[field] = read_behaviour({field: yaml.safe_load(text)})
+            # A text is one as it is: what looks like more may stand in a message.
+            read[field] = text if field in TEXTS else yaml.safe_load(text)
+            read_behaviour({field: read[field]})
         except (ValueError, yaml.YAMLError) as error:
-            told = " ".join(str(error).split()).removeprefix(f"{field}: ")
+            told = " ".join(str(error).split()).removeprefix(field).lstrip(":. ")
             raise ValueError(f"annotation {annotation}: {told}") from error
-    whole = PodBehaviour()
-    for each in read.values():
-        whole = each.over(whole)
-    return whole
+    return read_behaviour(read)
+
+
+def in_vain(behaviour: PodBehaviour, spec: JsonObject) -> Iterator[tuple[str, str]]:
+    """What is said of a pod for nothing, and why."""
+    mains = [each for each in spec.get("containers") or () if isinstance(each, dict)]
+    init = [each for each in spec.get("initContainers") or () if isinstance(each, dict)]
+    for kind in PROBES:
+        said = getattr(behaviour.every, snake_case(kind)) is not None
+        if said and not any(each.get(kind) for each in mains):
+            yield f"what is said of a {kind}", "no container of the pod has one"
+    names = {each.get("name") for each in (*init, *mains)}
+    for name in behaviour.named:
+        if name not in names:
+            yield f"what is said of the container {name}", "the pod has none of that name"
 
 
 def read_workload(value: Any, samples: ReadSamples | None = None) -> WorkloadBehaviour:
@@ -195,10 +219,12 @@ def read_workload(value: Any, samples: ReadSamples | None = None) -> WorkloadBeh
 def read_behaviour(given: Mapping[str, Any], samples: ReadSamples | None = None) -> PodBehaviour:
     """What is said of a pod, by the names of fields; ValueError begins with the one at fault."""
     named = _named(given.get(CONTAINERS), samples)
-    start = None
-    if given.get(START_TIME) is not None:
-        start = _read(START_TIME, given[START_TIME], samples, "")
-    return PodBehaviour(_container(given, samples), named, start)
+    times = {
+        snake_case(field): _read(field, given[field], samples, "")
+        for field in POD_TIMES
+        if given.get(field) is not None
+    }
+    return PodBehaviour(_container(given, samples), named, **times)
 
 
 def _selector(value: Any) -> LabelSelector:
@@ -234,10 +260,7 @@ def _container(
 ) -> ContainerBehaviour:
     fields = [field for field in CONTAINER_FIELDS if given.get(field) is not None]
     read = {snake_case(field): _read(field, given[field], samples, where) for field in fields}
-    made = ContainerBehaviour(**read)
-    if made.pull_failures is not None and made.pull_error is None:
-        return replace(made, pull_error=PULL_ERROR)
-    return made
+    return ContainerBehaviour(**read)
 
 
 def _read(field: str, value: Any, samples: ReadSamples | None, where: str) -> Any:
@@ -323,7 +346,9 @@ def snake_case(field: str) -> str:
     return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in field)
 
 
-CONTAINERS, START_TIME = "containers", "startTime"
+CONTAINERS = "containers"
+POD_TIMES = ("startTime", "resizeTime")
+TEXTS = ("pullError",)
 PULL_ERROR = "failed to pull and unpack image"
 """What is said of pulls that fail, if nothing else is."""
 PROBE_TIMES = ("passAfter", "failAfter", "failFor")
@@ -342,9 +367,9 @@ READERS: Mapping[str, Callable[[Any, ReadSamples | None], Any]] = {
     "pullFailures": _amounts_of(_failures),
     "imageSize": _amounts_of(_bytes),
     "usage": _usage,
-    START_TIME: _amounts_of(_duration),
+    **dict.fromkeys(POD_TIMES, _amounts_of(_duration)),
 }
-CONTAINER_FIELDS = tuple(name for name in READERS if name != START_TIME)
-POD_FIELDS = (START_TIME, *CONTAINER_FIELDS, CONTAINERS)
+CONTAINER_FIELDS = tuple(name for name in READERS if name not in POD_TIMES)
+POD_FIELDS = (*POD_TIMES, *CONTAINER_FIELDS, CONTAINERS)
 WORKLOAD_FIELDS = ("selector", "namespace", *POD_FIELDS)
 ANNOTATIONS = {f"{PREFIX}{snake_case(field).replace('_', '-')}": field for field in POD_FIELDS}

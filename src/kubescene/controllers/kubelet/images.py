@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from kubescene.api.selectors import EVERYTHING, LabelSelector, SelectorError, from_label_selector
 from kubescene.clock import parse_duration
-from kubescene.controllers.kubelet.behaviour import PREFIX, ContainerBehaviour
+from kubescene.controllers.kubelet.behaviour import PREFIX, PULL_ERROR, ContainerBehaviour
 from kubescene.controllers.kubelet.runs import Draws
 from kubescene.types import JsonObject
 
@@ -66,8 +66,7 @@ class Images:
 
     def are_asked(self, behaviour: ContainerBehaviour) -> bool:
         """Whether anything is said of pulling an image for a container."""
-        said = behaviour.pull_time is not None or behaviour.pull_error is not None
-        return said or bool(self._troubles)
+        return behaviour.pulls or bool(self._troubles)
 
     def time(self, behaviour: ContainerBehaviour, draws: Draws, attempt: int) -> int:
         """How long an attempt takes."""
@@ -79,12 +78,10 @@ class Images:
         for each in self._troubles:
             if each.error:
                 return each.error
-        if behaviour.pull_error is None:
-            return None
         if behaviour.pull_failures is None:
             return behaviour.pull_error
         failures = draws.draw(behaviour.pull_failures, "pull-failures")
-        return behaviour.pull_error if attempt <= failures else None
+        return (behaviour.pull_error or PULL_ERROR) if attempt <= failures else None
 
 
 def troubles_of(node: JsonObject | None) -> list[Trouble]:

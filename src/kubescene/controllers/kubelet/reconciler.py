@@ -9,7 +9,7 @@ A node whose condition Ready is ``Unknown`` has a kubelet that nobody hears; one
 ready there. One that is ``False`` is heard: it says so itself.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -29,7 +29,7 @@ from kubescene.controllers.kubelet.behaviour import (
     WorkloadBehaviour,
     behaviour_of,
 )
-from kubescene.controllers.kubelet.container_statuses import adjusted_status, generation_of
+from kubescene.controllers.kubelet.container_statuses import debugged, generation_of
 from kubescene.controllers.kubelet.heartbeats import has_stopped, healthy_conditions
 from kubescene.controllers.kubelet.images import PULLS_MENTION
 from kubescene.controllers.kubelet.lives import (
@@ -50,6 +50,8 @@ from kubescene.controllers.kubelet.reports import (
     made_ready,
     parts_of_status,
 )
+from kubescene.controllers.kubelet.resizes import UNCHANGED, Resize, allocated, resize
+from kubescene.controllers.kubelet.usages import BehaviourUsage
 from kubescene.controllers.reconcile import NOTHING, Delete, ObjectKey, Patch, Plan, Write
 from kubescene.controllers.runtime import ReconcilerController
 from kubescene.errors import ApiError, NotFoundError
@@ -61,9 +63,9 @@ PENDING = "Pending"
 TERMINAL = ("Succeeded", "Failed")
 UNHEARD = "Unknown"
 MENTION = b'"Unknown"'
-SPECIAL = (b'"activeDeadlineSeconds"', b'"readinessGates"')
+DEADLINE, GATED = b'"activeDeadlineSeconds"', b'"readinessGates"'
 """Of what a pod's spec may ask more than that its containers run."""
-GATED = b'"readinessGates"'
+SECOND_GENERATION = 2
 NO_BEHAVIOUR = PodBehaviour()
 
 
@@ -87,12 +89,16 @@ class KubeletReconciler:
         """``workloads`` say how pods behave, ``streams`` are what is drawn for them.
 
         ``talks``: whether somebody wants to hear what it does with containers. What it ``keeps``
-        are reports, for those that are alike. ``usage`` knows when those that are stopped are done.
+        are reports, for those that are alike. ``usage`` knows when those that are stopped are done,
+        and is told what those use of which it is said.
         """
+        streams = streams or Streams()
         self._delays = delays
+        self._used = BehaviourUsage(streams)
         self._usage = UsageRegistry() if usage is None else usage
+        self._usage.bring(KUBELET, self._used)
         self._workloads = workloads
-        self._lives = Lives(streams or Streams(), delays, talks=talks)
+        self._lives = Lives(streams, delays, talks=talks)
         self._talks = talks
         self._statuses = RunningStatuses(keeps=keeps)
         self._ended = EndedStatuses(keeps=keeps)
@@ -105,6 +111,10 @@ class KubeletReconciler:
         self._silent: set[str] = set()
         self._pulling: set[str] = set()
         """Nodes of whose pulls their annotations say something."""
+        self._allocated: dict[str, Mapping[str, JsonObject]] = {}
+        """What containers were given, by uid of their pod, whose first resize is new."""
+        self._deferred: dict[str, dict[ObjectKey, None]] = {}
+        """Pods that wait for room to be resized, by node."""
         self._stopped: dict[str, bool] = {}
         """Nodes whose kubelet was stopped; False: it is back, and has not said so yet."""
 
@@ -116,7 +126,10 @@ class KubeletReconciler:
             self._to_start.pop(key_of(record), None)
         if change.type is DELETED:
             self._lives.forget(record.uid)
-            return ()
+            self._used.forget(record.namespace, record.name)
+            self._allocated.pop(record.uid, None)
+            self._deferred.get(record.node, {}).pop(key_of(record), None)
+            return tuple(self._deferred.get(record.node, ()))
         if self._talks and is_marked(change):
             self._to_stop.add(key_of(record))
         if record.node in self._silent:
@@ -129,10 +142,21 @@ class KubeletReconciler:
             if not record.deleting:
                 self._to_start[key] = record
             return (key,)
-        if record.deleting or is_respecified(change) or is_gated_anew(change):
+        if is_respecified(change):
+            self._remember(change)
+            return (key_of(record), *self._deferred.get(record.node, ()))
+        if record.deleting or is_gated_anew(change):
             return (key_of(record),)
+        if self._deferred and record.phase in TERMINAL:
+            return tuple(self._deferred.get(record.node, ()))
         begins = change.type is ADDED and record.phase == RUNNING and self.may_behave(record)
         return (key_of(record),) if begins else ()
+
+    def _remember(self, change: Change) -> None:
+        """A running pod asks for something else: what was it given until now?"""
+        before = change.previous_object
+        if before is not None and change.record.uid not in self._allocated:
+            self._allocated[change.record.uid] = allocated(before, {})
 
     def _observe_node(self, change: Change) -> Iterable[ObjectKey]:
         name = change.record.name
@@ -193,8 +217,10 @@ class KubeletReconciler:
         self._to_stop.remove(key)
         return True
 
-    def refused(self, key: ObjectKey, write: Write, error: ApiError, reader: Reader) -> Plan:
-        del key, write, reader
+    def refused(
+        self, key: ObjectKey, write: Write, error: ApiError, reader: Reader, now: int
+    ) -> Plan:
+        del key, write, reader, now
         if isinstance(error, NotFoundError):
             return NOTHING
         raise error
@@ -238,7 +264,7 @@ class KubeletReconciler:
         """Whether more may happen to a pod than that it starts, is ready, and is stopped."""
         if record.metadata_mentions(ANNOTATED) or record.node in self._pulling:
             return True
-        if any(map(record.members_mention, SPECIAL)):
+        if record.members_mention(DEADLINE) or record.members_mention(GATED):
             return True
         namespace, labels = record.namespace, record.labels
         return any(each.is_of(namespace, labels) for each in self._workloads)
@@ -298,7 +324,9 @@ class KubeletReconciler:
     def _live(self, pod: JsonObject, behaviour: PodBehaviour, reader: Reader, now: int) -> Plan:
         """What the containers of a pod have come to."""
         node = self._host(pod, behaviour, reader)
-        return self._planned(pod, node, self._lives.next_status(pod, behaviour, node, now), now)
+        course = self._lives.next_status(pod, behaviour, node, now)
+        self._used.note({**pod, "status": {**pod["status"], **(course.status or {})}}, behaviour)
+        return self._planned(pod, node, course, now)
 
     def _host(self, pod: JsonObject, behaviour: PodBehaviour, reader: Reader) -> JsonObject | None:
         """The pod's node, if its images matter."""
@@ -329,18 +357,40 @@ class KubeletReconciler:
 
     def _go_on(self, pod: JsonObject, reader: Reader, now: int) -> Plan:
         """A pod that runs: grant what it asks for now, and make it ready when it is time."""
+        if pod["status"].get("phase") != RUNNING:
+            return NOTHING
         behaviour, _ = self._behaviour(pod)
+        resized = self._resize(pod, behaviour, reader, now)
+        changes = {**resized.status, **debugged(pod, format_time(now))}
+        after = {**pod, "status": {**pod["status"], **changes}} if changes else pod
         if behaviour is None:
-            plan = self._become_ready(pod, now)
-        elif pod["status"].get("phase") == RUNNING:
-            plan = self._live(pod, behaviour, reader, now)
+            plan = self._become_ready(after, now)
         else:
-            plan = NOTHING
-        adjusted = adjusted_status(pod, format_time(now))
-        if not adjusted:
-            return plan
-        write = Patch(ObjectRef.to(pod), {"status": adjusted}, subresource="status")
-        return replace(plan, writes=(write, *plan.writes))
+            plan = self._live(after, behaviour, reader, now)
+        due = None if resized.due is None else max(resized.due - now, 1)
+        waits = [each for each in (plan.requeue_after, due) if each is not None]
+        said = [*(resized.said if self._talks else ()), *plan.notices]
+        write = Patch(ObjectRef.to(pod), {"status": changes}, subresource="status")
+        writes = (write, *plan.writes) if changes else plan.writes
+        return Plan(writes, min(waits, default=None), said)
+
+    def _resize(
+        self, pod: JsonObject, behaviour: PodBehaviour | None, reader: Reader, now: int
+    ) -> Resize:
+        """What becomes of what a running pod asks for."""
+        metadata, node = pod["metadata"], pod["spec"]["nodeName"]
+        if generation_of(pod) < SECOND_GENERATION:
+            return UNCHANGED
+        before = self._allocated.pop(metadata["uid"], {})
+        time = 0 if behaviour is None else self._lives.resize_time(pod, behaviour)
+        host = reader.find(ObjectRef(NODE, node))
+        found = resize(pod, before, host, reader.on_node(node), time, now)
+        key = ObjectKey(metadata["namespace"], metadata["name"])
+        if found.deferred:
+            self._deferred.setdefault(node, {}).setdefault(key)
+        else:
+            self._deferred.get(node, {}).pop(key, None)
+        return found
 
     def _become_ready(self, pod: JsonObject, now: int) -> Plan:
         started = pod["status"].get("startTime")

@@ -20,6 +20,7 @@ from kubescene.ui.bundling import STATIC, one_script, style_sheet
 
 PAGES = STATIC / "report"
 STYLE = STATIC / "shared" / "style.css"
+CHARTS = STATIC / "shared" / "charts.css"
 ICON = (
     "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 8 8'%3E"
     "%3Cpath fill='%23009e73' d='M0 0h3v3H0z'/%3E%3Cpath fill='%2356b4e9' d='M4 0h4v3H4z'/%3E"

@@ -529,6 +529,7 @@ WORKLOADS = items_of(
         ),
         text("namespace", "Only pods of this namespace. Without it, of all."),
         amount("startTime", "From the bind to its first container; `startDelay` without it."),
+        amount("resizeTime", "How long a resize takes that is granted.", default="0s"),
         *_CONTAINER_BEHAVIOUR,
         items_of(
             "containers",

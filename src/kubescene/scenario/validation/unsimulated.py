@@ -9,7 +9,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from kubescene.controllers.kubelet.behaviour import WorkloadBehaviour, behaviour_of
+from kubescene.controllers.kubelet.behaviour import WorkloadBehaviour, behaviour_of, in_vain
+from kubescene.controllers.kubelet.images import faults_of_pulls
 from kubescene.errors import ScenarioError
 from kubescene.scenario.outside import OutsideKind
 from kubescene.scenario.reading.alike import SharedBody
@@ -200,7 +201,8 @@ class Players:
             ],
             any(each.kind is OutsideKind.BAG for each in outside),
             spec.simulation.workloads,
-            any(_makes(each, kind) for each in spec.operations for kind in MEASURED),
+            any(_makes(each, kind) for each in spec.operations for kind in MEASURED)
+            or any(each.behaviour.uses for each in spec.simulation.workloads),
             any(each.kind is OperationKind.ADVANCE for each in spec.operations),
         )
 
@@ -310,6 +312,9 @@ def _of_behaviour(obj: JsonObject, group_kind: tuple[str, str], players: Players
     except ValueError as error:
         what, _, why = str(error).partition(": ")
         yield f"{what} of a {group_kind[1]}", why
+    pod = _pod_spec(obj)
+    if behaviour is not None and pod is not None:
+        yield from in_vain(behaviour, pod)
     if group_kind in ENDING and not (behaviour and behaviour.ends):
         yield f"completion of a {group_kind[1]}", ENDING[group_kind]
 
@@ -333,6 +338,8 @@ def _makes(operation: Operation, group_kind: tuple[str, str]) -> bool:
 
 
 def _of_node(node: JsonObject, players: Players) -> Iterator[Use]:
+    for annotation, why in faults_of_pulls(node):
+        yield f"annotation {annotation} of a Node", why
     effects = _at(node, "spec.taints[].effect")
     for effect, (controller, why) in TAINTS.items():
         if effect in effects and not players.has(controller):

@@ -81,6 +81,26 @@ def search(filtering: Judge, ring: Rows, start: int, wanted: int, *, every: bool
     return parts[0] if len(parts) == 1 else _joined(parts)
 
 
+def among(verdicts: Codes, ring: Rows, start: int, wanted: int) -> Found:
+    """What `search` finds among all rows where every verdict is known."""
+    count = verdicts.size
+    refused = int(np.count_nonzero(verdicts))
+    # More need not be examined, wherever those are that are refused.
+    size = min(wanted + 1 + refused if refused else wanted, count)
+    window = Window(start, size, count)
+    rows = ring[start : start + size]
+    seen = window.on(verdicts, rows)
+    if not refused:
+        return Found(rows, seen, rows, window)
+    passing = (seen == 0).nonzero()[0]
+    if passing.size > wanted:
+        end = passing.item(wanted)
+        rows, seen, passing = rows[:end], seen[:end], passing[:wanted]
+    if passing.size == rows.size:
+        return Found(rows, seen, rows, Window(start, rows.size, count))
+    return Found(rows, seen, rows.take(passing))
+
+
 def _chunk(missing: int, examined: int, found: int) -> int:
     """How many rows to judge next, going by how many of those before have passed."""
     return examined if not found else missing * examined // found + 1

@@ -23,7 +23,7 @@ from kubescene.scheduler.cycle.explanations import explain_choice
 from kubescene.scheduler.cycle.fast_path import NextDecision
 from kubescene.scheduler.cycle.profile_cycles import ProfileCycles
 from kubescene.scheduler.cycle.scoring import Scored, ScoreSplit, ScoringError
-from kubescene.scheduler.cycle.search import Found, nodes_to_find, search
+from kubescene.scheduler.cycle.search import Found, nodes_to_find
 from kubescene.scheduler.cycle.verdicts import Filtering, FilterSplit
 from kubescene.scheduler.fast.kept_filtering import DomainCodes, KeptFiltering, UsualFiltering
 from kubescene.scheduler.fast.kept_rows import KeptRows
@@ -185,7 +185,7 @@ class FastDecisions:
         assert plan.filters is not None
         filtering = UsualFiltering(cycle.filters, state, pod, plan.filters, kept)
         try:
-            found = search(filtering, cycle.candidates(None), *self._bounds(), every=True)
+            found = filtering.search(cycle.candidates(None), *self._bounds())
             if not found.feasible.size or kept.errors or state.passing_codes:
                 return None
             if plan.preparing and not self._prepare(

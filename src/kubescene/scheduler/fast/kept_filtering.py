@@ -9,6 +9,7 @@ from collections import OrderedDict
 
 import numpy as np
 
+from kubescene.scheduler.cycle.search import Found, among, search
 from kubescene.scheduler.cycle.verdicts import FilterChain, Filtering, FilterSplit
 from kubescene.scheduler.fast.kept_rows import KeptRows
 from kubescene.scheduler.framework.cycle_state import CycleState
@@ -123,6 +124,13 @@ class UsualFiltering(Filtering):
         """One verdict per row, to be read at once."""
         assert window is not None
         return self._kept.tell(self.state, self._pod, rows, window)
+
+    def search(self, ring: Rows, start: int, wanted: int) -> Found:
+        """The search among all rows, which is read from what is kept if nobody has to be asked."""
+        known = self._kept.tell_all(self.state, self._pod)
+        if known is None:
+            return search(self, ring, start, wanted, every=True)
+        return among(known, ring, start, wanted)
 
     def describe(self, verdict: int) -> Status:
         meanings = self._kept.meanings

@@ -28,6 +28,7 @@ class KeptRows:
     """The verdicts and scores of one class, by one set of plugins."""
 
     __slots__ = (
+        "_all",
         "_columns",
         "_judged",
         "_layout",
@@ -52,6 +53,7 @@ class KeptRows:
         self._nodes = nodes
         self._columns = nodes.shared(CpuMemoryColumns)
         self._layout = nodes.layout
+        self._all: Rows = np.arange(len(nodes), dtype=np.intp)
         self.judges = judges
         self._judged: RowResults | None = None
         """Which verdicts are up to date, but for those that `_told` says are."""
@@ -106,6 +108,7 @@ class KeptRows:
         if moves is None:
             return False
         self._layout = nodes.layout
+        self._all = np.arange(len(nodes), dtype=np.intp)
         if self._judged is not None:
             self._judged.move(moves)
         self.verdicts = moved(self.verdicts, moves)
@@ -185,12 +188,20 @@ class KeptRows:
         elif 2 * len(stale) > rows.size and self._is_arithmetic and self._was_asked:
             # Another window of one that comes again: all rows take hardly longer.
             count = len(self._nodes)
-            self._tell_many(state, pod, np.arange(count, dtype=np.intp), Window(0, count, count))
+            self._tell_many(state, pod, self._all, Window(0, count, count))
         elif window.part is not None and 2 * len(stale) > rows.size:
             self._tell_many(state, pod, rows, window)
         else:
             self._tell_many(state, pod, np.asarray(stale, dtype=np.intp), None)
         return window.on(self.verdicts, rows)
+
+    def tell_all(self, state: CycleState, pod: PodInfo) -> Codes | None:
+        """The verdicts of all rows, if that takes hardly more than those of a window."""
+        count = len(self._nodes)
+        if count > POLICY.rows_told or not self._is_arithmetic:
+            return None
+        self.tell(state, pod, self._all, Window(0, count, count))
+        return self.verdicts
 
     @property
     def _is_arithmetic(self) -> bool:

@@ -16,6 +16,9 @@ class RowPolicy:
     many_columns: int = 64
     """So many rows of the columns of cpu and memory are renewed faster with all others
     (``bench/kubesbs.py``)."""
+    rows_told: int = 2048
+    """Up to so many nodes all rows of a class are told of anew, not only those of a window, if that
+    is arithmetic (``bench/kubesbs.py``)."""
     few_outdated: int = 32
     """So many rows that are out of date are remembered one by one (``bench/throughput.py``)."""
     cells_kept: int = 500_000

@@ -21,6 +21,7 @@ from kubescene.api.validation.pods.pods import (
 )
 from kubescene.types import JsonObject
 
+HEALTH = ("Healthy", "Unhealthy", "Unknown")
 _UPDATABLE = (
     "pod updates may not change fields other than `spec.containers[*].image`,"
     "`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,"
@@ -237,6 +238,18 @@ def validate_pod_status_update(new: JsonObject, old: JsonObject, errors: ErrorLi
     _check_transitions(now, before, old_spec, errors)
     _check_pod_ips(now, before, errors)
     _check_host_ips(now, before, errors)
+    for position, status in enumerate(now.get("containerStatuses") or ()):
+        if status.get("allocatedResourcesStatus"):
+            at = STATUS.child("containerStatuses").index(position)
+            _check_health(status["allocatedResourcesStatus"], errors, at)
+
+
+def _check_health(allocated: list[JsonObject], errors: ErrorList, path: Path) -> None:
+    for position, each in enumerate(allocated):
+        at = path.child("allocatedResourcesStatus").index(position).child("resources")
+        for number, resource in enumerate((each or {}).get("resources") or ()):
+            if (health := (resource or {}).get("health", "")) not in HEALTH:
+                errors.not_supported(at.index(number).child("health"), health, HEALTH)
 
 
 def _check_condition(condition: JsonObject, errors: ErrorList, path: Path) -> None:

@@ -31,8 +31,9 @@ def validate_job_status_update(new: JsonObject, old: JsonObject, errors: ErrorLi
     now, before = new.get("status") or {}, old.get("status") or {}
     check_not_negative(now, _COUNTS, errors, STATUS)
     _check_uncounted(now, errors)
-    _check_conditions(now, before, errors)
-    if _is_finished(now) != _is_finished(before) or now != before:
+    if now.get("conditions") or before.get("conditions"):
+        _check_conditions(_true_ones(now), _true_ones(before), errors)
+    if now != before:
         _check_finished(new.get("spec") or {}, now, before, errors)
     _check_completion_time(now, before, errors)
     _check_indexes(new.get("spec") or {}, now, before, errors)
@@ -40,15 +41,19 @@ def validate_job_status_update(new: JsonObject, old: JsonObject, errors: ErrorLi
     _check_start_time(new.get("spec") or {}, now, before, errors)
 
 
-def _has(status: JsonObject, kind: str, value: str = "True") -> bool:
-    return any(
-        condition.get("type") == kind and condition.get("status") == value
-        for condition in status.get("conditions") or ()
+def _true_ones(status: JsonObject) -> frozenset[str]:
+    """The types of the conditions that are true."""
+    return frozenset(
+        [
+            condition.get("type", "")
+            for condition in status.get("conditions") or ()
+            if condition.get("status") == "True"
+        ]
     )
 
 
 def _is_finished(status: JsonObject) -> bool:
-    return _has(status, "Complete") or _has(status, "Failed")
+    return not _true_ones(status).isdisjoint(("Complete", "Failed"))
 
 
 def _check_uncounted(status: JsonObject, errors: ErrorList) -> None:
@@ -64,24 +69,23 @@ def _check_uncounted(status: JsonObject, errors: ErrorList) -> None:
             seen.add(uid)
 
 
-def _check_conditions(now: JsonObject, before: JsonObject, errors: ErrorList) -> None:
-    def changed(kind: str) -> bool:
-        return _has(now, kind) != _has(before, kind)
-
+def _check_conditions(now: frozenset[str], before: frozenset[str], errors: ErrorList) -> None:
+    """Of the conditions that are true, and those that were."""
+    changed = now ^ before
     for first, second in _CONTRADICTIONS:
         always = first == "SuccessCriteriaMet"
-        if _has(now, first) and _has(now, second) and (always or changed(first) or changed(second)):
+        if now.issuperset((first, second)) and (always or first in changed or second in changed):
             detail = f"cannot set {first}=True and {second}=true conditions"
             errors.invalid_without_value(_CONDITIONS, detail)
     for kind, first in _PREREQUISITES:
-        if _has(now, kind) and not _has(now, first) and (changed(kind) or changed(first)):
+        if kind in now and first not in now and not changed.isdisjoint((kind, first)):
             detail = f"cannot set {kind}=True condition without the {first}=true condition"
             errors.invalid_without_value(_CONDITIONS, detail)
     for kind in _FINAL:
-        if _has(before, kind) and not _has(now, kind):
+        if kind in before and kind not in now:
             detail = f"cannot disable the terminal {kind}=True condition"
             errors.invalid_without_value(_CONDITIONS, detail)
-    if _has(before, "SuccessCriteriaMet") and not _has(now, "SuccessCriteriaMet"):
+    if "SuccessCriteriaMet" in before and "SuccessCriteriaMet" not in now:
         detail = "cannot disable the SuccessCriteriaMet=True condition"
         errors.invalid_without_value(_CONDITIONS, detail)
 
@@ -117,8 +121,8 @@ def _check_completion_time(now: JsonObject, before: JsonObject, errors: ErrorLis
         before.get("completionTime"),
         now.get("startTime"),
     )
-    complete, at = _has(now, "Complete"), STATUS.child("completionTime")
-    if time != was or complete != _has(before, "Complete"):
+    complete, at = "Complete" in _true_ones(now), STATUS.child("completionTime")
+    if time != was or complete != ("Complete" in _true_ones(before)):
         if time is not None and not complete:
             detail = "cannot set completionTime when there is no Complete=True condition"
             errors.invalid(at, time, detail)
@@ -169,8 +173,13 @@ def _check_counters(
 def _check_start_time(
     spec: JsonObject, now: JsonObject, before: JsonObject, errors: ErrorList
 ) -> None:
-    resuming = _has(before, "Suspended") and _has(now, "Suspended", "False")
     started, was = now.get("startTime"), before.get("startTime")
-    if was is not None and started != was and not spec.get("suspend") and not resuming:
+    if was is None or started == was or spec.get("suspend"):
+        return
+    resumed = any(
+        condition.get("type") == "Suspended" and condition.get("status") == "False"
+        for condition in now.get("conditions") or ()
+    )
+    if not (resumed and "Suspended" in _true_ones(before)):
         detail = "field is immutable for unsuspended job once set"
         errors.invalid(STATUS.child("startTime"), started, detail)

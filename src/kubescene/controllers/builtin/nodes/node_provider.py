@@ -106,8 +106,11 @@ class NodeProviderReconciler:
             return NOTHING
         return self._group(found, now) if kind == NODE_GROUP else self._instance(found, reader, now)
 
-    def refused(self, key: ObjectKey, write: Write, error: ApiError, reader: Reader) -> Plan:
+    def refused(
+        self, key: ObjectKey, write: Write, error: ApiError, reader: Reader, now: int
+    ) -> Plan:
         """A machine whose node cannot be made has failed; the group says why."""
+        del now
         if isinstance(error, NotFoundError):
             return NOTHING
         if key.namespace == INSTANCES and isinstance(write, Create):

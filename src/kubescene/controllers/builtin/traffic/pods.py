@@ -55,6 +55,12 @@ def serving_pod(pod: JsonObject, container: str) -> ServingPod:
     )
 
 
+def node_capacity(node: JsonObject) -> int:
+    """Millicores that pods may use."""
+    status = node.get("status") or {}
+    return _amount(status.get("allocatable") or status.get("capacity") or {}, "cpu")
+
+
 def _containers(pod: JsonObject) -> list[JsonObject]:
     spec = pod["spec"]
     return spec.get("containers") or [{"name": ""}]

@@ -8,6 +8,7 @@ is about pods alone.
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from kubescene.api.kinds import NODE
 from kubescene.api.records import Record
 from kubescene.api.records.changes import Change, ChangeType
 from kubescene.api.records.traits import EVERYTHING
@@ -27,6 +28,7 @@ from kubescene.usage.registry import ScrapedPod, ScrapedService
 if TYPE_CHECKING:
     from kubescene.controllers.builtin.traffic.pods import ServingPod
     from kubescene.controllers.builtin.traffic.serving import Serving
+    from kubescene.controllers.builtin.traffic.sharing import Sharing
     from kubescene.controllers.builtin.traffic.spec import ServedSpec
 
 NAME = "traffic"
@@ -63,11 +65,17 @@ class TrafficReconciler:
         """By namespace and name."""
         self._pods: dict[str, dict[str, Record]] = {}
         """Likewise."""
+        self._nodes: dict[str, Record] = {}
+        self._sharing: Sharing | None = None
+        self._origin = 0
+        """What times of flows count from: when the first Traffic was created."""
 
     def observe(self, change: Change) -> Iterable[ObjectKey]:
         record = change.record
         if record.resource.resource == PODS:
             return self._observe_pod(change)
+        if record.resource.resource == "nodes":
+            return self._observe_node(change)
         if record.resource.resource == "services":
             return self._observe_service(record)
         self.needs_pods = True
@@ -90,6 +98,16 @@ class TrafficReconciler:
                 known.changed[record.name] = None
                 yield ObjectKey(record.namespace, name)
 
+    def _observe_node(self, change: Change) -> Iterator[ObjectKey]:
+        record = change.record
+        if change.type is ChangeType.DELETED:
+            self._nodes.pop(record.name, None)
+            return
+        self._nodes[record.name] = record
+        if self._sharing is not None and self._sharing.note(record.name):
+            for namespace, here in self._known.items():
+                yield from (ObjectKey(namespace, name) for name in here)
+
     def _observe_service(self, record: Record) -> Iterator[ObjectKey]:
         for name, known in self._known.get(record.namespace, {}).items():
             if known.spec is not None and known.spec.to.service == record.name:
@@ -108,12 +126,16 @@ class TrafficReconciler:
         self._read(key, known, traffic, now)
         if known.spec is None or known.serving is None:
             return self._told(traffic, known, {"message": known.fault})
+        if self._sharing is not None:
+            self._sharing.go_on(now - self._origin)
         missing = self._select(key, known, known.spec, reader)
         self._bring_in_line(key, known, known.serving, now)
         return self._measured(traffic, known, known.serving, missing, now)
 
-    def refused(self, key: ObjectKey, write: Write, error: ApiError, reader: Reader) -> Plan:
-        del key, write, reader
+    def refused(
+        self, key: ObjectKey, write: Write, error: ApiError, reader: Reader, now: int
+    ) -> Plan:
+        del key, write, reader, now
         if isinstance(error, NotFoundError):
             return NOTHING
         raise error
@@ -126,6 +148,7 @@ class TrafficReconciler:
             return
         # Loaded with the first Traffic: they take longer than many a run.
         from kubescene.controllers.builtin.traffic.serving import Serving
+        from kubescene.controllers.builtin.traffic.sharing import Sharing
         from kubescene.controllers.builtin.traffic.spec import fixed_fields, read_spec
 
         known.generation = generation
@@ -145,15 +168,34 @@ class TrafficReconciler:
         if known.serving is not None:
             known.serving.change(spec, now)
             return
-        origin = parse_time(traffic["metadata"]["creationTimestamp"])
-        known.serving = Serving((key.namespace, key.name), spec, self._streams, origin, now)
+        created = parse_time(traffic["metadata"]["creationTimestamp"])
+        if self._sharing is None:
+            self._sharing, self._origin = Sharing(self._capacity), created
+        known.serving = Serving(
+            (key.namespace, key.name),
+            spec,
+            self._streams,
+            self._sharing,
+            origin=self._origin,
+            created=created,
+            now=now,
+        )
         known.measured_at = now
 
     def _closed(self, known: _Known, now: int) -> Plan:
         """The object is gone: so are its requests."""
-        if known.serving is None or known.measured_at == now:
+        if known.serving is None:
             return NOTHING
-        return Plan(facts=[known.serving.measure(now)])
+        facts = [known.serving.measure(now)] if known.measured_at != now else []
+        known.serving.stop(now)
+        return Plan(facts=facts)
+
+    def _capacity(self, node: str) -> int:
+        """Millicores of a node, 0 if there is none."""
+        from kubescene.controllers.builtin.traffic.pods import node_capacity
+
+        record = self._nodes.get(node)
+        return 0 if record is None else node_capacity(record.decode())
 
     # -- who serves ------------------------------------------------------------------------------
 
@@ -195,7 +237,7 @@ class TrafficReconciler:
         if served is not None and pod.restarts != served.pod.restarts:
             serving.end(served, now)
             served = None
-        serves = serves and pod.is_ready and pod.deadline is None and serving.capacity(pod) > 0
+        serves = serves and pod.is_ready and pod.deadline is None
         if served is None:
             if serves and pod.restarts >= 0:
                 serving.join(pod, now)
@@ -204,7 +246,7 @@ class TrafficReconciler:
         elif not serves:
             serving.leave(served, now, now + LONGEST_DRAIN)
         elif served.station is None:
-            serving.pods.pop(pod.uid)
+            serving.drained(served)
             serving.join(pod, now)
         else:
             serving.resize(served, pod, now)
@@ -214,16 +256,17 @@ class TrafficReconciler:
     def _measured(
         self, traffic: JsonObject, known: _Known, serving: "Serving", missing: str, now: int
     ) -> Plan:
-        due = RESOLUTION - now % RESOLUTION
+        since = now % RESOLUTION
+        mark, due = now - since, RESOLUTION - since
         status: JsonObject = {
             "target": str(serving.spec.to) if serving.spec.to.selector is None else "Pods",
             "message": known.fault or missing or None,
             "ready": serving.ready,
         }
         facts = []
-        if due == RESOLUTION and known.measured_at != now:
-            known.measured_at = now
-            measured = serving.measure(now)
+        if known.measured_at < mark:
+            known.measured_at = mark
+            measured = serving.measure(mark)
             counts = measured.counts
             if counts.arrived or counts.inside or counts.succeeded or counts.failed:
                 facts.append(measured)
@@ -306,4 +349,4 @@ def traffic(context: ControllerContext) -> LatePodsController:
     """The factory of the controller."""
     reconciler = TrafficReconciler(context.streams)
     context.usage.bring(NAME, reconciler)
-    return LatePodsController(reconciler, context, traits=EVERYTHING, before=(SERVICE,))
+    return LatePodsController(reconciler, context, traits=EVERYTHING, before=(SERVICE, NODE))

@@ -10,12 +10,14 @@ from msgspec import Struct
 
 from kubescene.clock import SECOND, Streams
 from kubescene.controllers.builtin.traffic.pods import ServingPod
+from kubescene.controllers.builtin.traffic.sharing import Sharing
 from kubescene.controllers.builtin.traffic.spec import Begin, ServedSpec
 from kubescene.flows.arrivals import OpenArrivals, RecordedArrivals
 from kubescene.flows.connections import LeastConnections
 from kubescene.flows.fields import Pattern, ReplayTraffic
 from kubescene.flows.flow import Flow, Station, processor_of
-from kubescene.flows.kernels import NEVER
+from kubescene.flows.kernels import NEVER, Service
+from kubescene.flows.node_kernel import SharedProcessor
 from kubescene.flows.routing import RandomRouting, RoundRobin, Router, Routing
 from kubescene.flows.sampling import MetricsTimes, ReplicaSample
 from kubescene.flows.sources import PatternWindows, recorded
@@ -27,14 +29,20 @@ from kubescene.usage.registry import ScrapedPod
 class ServedPod:
     """A pod that serves, or drains."""
 
-    __slots__ = ("drained_at", "last", "number", "pod", "station")
+    __slots__ = ("drained_at", "draining", "flow", "last", "number", "pod", "service", "station")
 
-    def __init__(self, pod: ServingPod, number: int, station: Station) -> None:
+    def __init__(
+        self, pod: ServingPod, number: int, flow: Flow, service: Service, station: Station
+    ) -> None:
         self.pod = pod
         self.number = number
+        self.flow = flow
+        self.service = service
         self.station: Station | None = station
         """None: it drains, or has."""
         self.drained_at = 0
+        self.draining: Station | None = None
+        """It shares a node, and nobody knows when it is done."""
         self.last: ReplicaSample | None = None
         """What was measured last."""
 
@@ -43,7 +51,8 @@ class TrafficMeasured(Struct, frozen=True):
     """What became of the requests of a Traffic in the window that ends now; times in nanoseconds.
 
     ``ready`` pods serve at its end, ``cpu`` is what they used in the mean, in millicores.
-    ``window`` is how long it was, ``objective`` the response time of those that are good.
+    ``window`` is how long it was, ``timeout`` is negative if there is none. ``percentile`` of all
+    responses are to take no longer than ``objective``; those that do are good.
     """
 
     namespace: str
@@ -51,7 +60,9 @@ class TrafficMeasured(Struct, frozen=True):
     window: int
     ready: int
     cpu: int
+    timeout: int
     objective: int
+    percentile: float
     counts: WindowCounts
 
 
@@ -59,14 +70,24 @@ class Serving:
     """The flow of one Traffic."""
 
     def __init__(
-        self, name: tuple[str, str], spec: ServedSpec, streams: Streams, origin: int, now: int
+        self,
+        name: tuple[str, str],
+        spec: ServedSpec,
+        streams: Streams,
+        sharing: Sharing,
+        *,
+        origin: int,
+        created: int,
+        now: int,
     ) -> None:
-        """``origin`` is what its times count from, ``now`` when somebody first looks at it."""
+        """``origin`` is what times of all flows count from, ``now`` is when it is looked at."""
         self.namespace, self.name = name
         self.spec = spec
         self.pods: dict[str, ServedPod] = {}
         """By uid, in the order in which they came."""
+        self._sharing = sharing
         self._origin = origin
+        self._created = created - origin
         self._stream = f"traffic/{self.namespace}/{self.name}"
         self._streams = streams
         self._open = OpenArrivals(spec.arrivals.spacing, streams.stream(f"{self._stream}/arrivals"))
@@ -80,10 +101,12 @@ class Serving:
             halt=NEVER,
         )
         self._flow.advance(now - origin)
+        sharing.add(self._flow)
         timeout = int(spec.request.timeout)
         objective = int(spec.objective.response_time)
         self._counter = WindowCounter(self._flow.columns, timeout, objective)
-        self._measured_at, self._used = now - origin, 0
+        self._measured_at = self._used_at = now - origin
+        self._used = 0
         self._joined = 0
         self._begun = False
         self.requests = self.failed = 0
@@ -97,37 +120,52 @@ class Serving:
         if not self._begun:
             self._begin(now)
         self._joined += 1
-        capacity, at = self.capacity(pod), now - self._origin
-        processor = processor_of(self.spec.service(capacity), capacity, at)
-        station = self._flow.join(self._joined, capacity, at, processor)
-        self.pods[pod.uid] = ServedPod(pod, self._joined, station)
+        at, capacity, service = now - self._origin, pod.cpu_limit, self.spec.service(pod.cpu_limit)
+        processor = self._sharing.processor(pod, service, at)
+        if processor is not None:
+            capacity = processor.capacity
+        own = processor or processor_of(service, capacity, at)
+        station = self._flow.join(self._joined, capacity, at, own)
+        served = self.pods[pod.uid] = ServedPod(pod, self._joined, self._flow, service, station)
+        self._sharing.joined(self._known_as(served), served)
 
     def resize(self, served: ServedPod, pod: ServingPod, now: int) -> None:
         """It is as it is said from now on."""
-        before, served.pod = self.capacity(served.pod), pod
-        if served.station is not None and self.capacity(pod) != before:
-            self._flow.resize(served.station, self.capacity(pod), now - self._origin)
+        before, served.pod = served.pod, pod
+        if served.station is not None and pod.cpu_limit != before.cpu_limit:
+            self._flow.resize(served.station, pod.cpu_limit, now - self._origin)
+            self._sharing.resized(pod.node, now - self._origin)
 
     def leave(self, served: ServedPod, now: int, deadline: int) -> int:
         """Nobody reaches it any more; when the last of those inside is gone."""
         if served.station is not None:
             end = max(min(deadline - self._origin, NEVER), now - self._origin)
             drained = self._flow.part(served.station, now - self._origin, end)
+            if isinstance(served.station.processor, SharedProcessor):
+                served.draining = served.station
             served.station, served.drained_at = None, drained.drained_at + self._origin
+        elif served.draining is not None:
+            end = max(min(deadline - self._origin, NEVER), now - self._origin)
+            drained_at = self._flow.drained_at(served.draining, now - self._origin, end)
+            served.drained_at = drained_at + self._origin
         return served.drained_at
 
     def end(self, served: ServedPod, now: int) -> None:
         """It is gone, and whoever is inside is killed."""
         if served.station is not None:
             self.leave(served, now, now)
-        elif served.drained_at > now:
+        if served.draining is not None or served.drained_at > now:
             self._flow.advance(now - self._origin)
             self._flow.end(served.number, now - self._origin)
-        self.pods.pop(served.pod.uid, None)
+        self.pods = {key: each for key, each in self.pods.items() if each is not served}
+        self._sharing.left(self._known_as(served), served.pod.node)
 
-    def capacity(self, pod: ServingPod) -> int:
-        """Millicores that its requests share."""
-        return pod.cpu_limit
+    def drained(self, served: ServedPod) -> None:
+        """It serves again: those who still drain do so by themselves."""
+        self.pods[f"{served.pod.uid}/{served.number}"] = self.pods.pop(served.pod.uid)
+
+    def _known_as(self, served: ServedPod) -> str:
+        return f"{self.namespace}/{self.name}/{served.number}"
 
     @property
     def ready(self) -> int:
@@ -146,6 +184,7 @@ class Serving:
         """Nobody comes any more."""
         self._flow.advance(now - self._origin)
         self._open.begin(None, now - self._origin)
+        self._sharing.remove(self._flow)
 
     def _begin(self, now: int) -> None:
         self._begun = True
@@ -154,10 +193,11 @@ class Serving:
         path = "spec.arrivals"
         if arrivals.pattern is Pattern.REPLAY:
             instants = recorded(arrivals.replay or ReplayTraffic(), None, NEVER, f"{path}.replay")
+            instants = instants + self._created
             self._flow.replace_arrivals(RecordedArrivals(instants[instants >= begin]))
             return
         noise = self._streams.single(f"{self._stream}/noise")
-        self._open.begin(PatternWindows(arrivals, noise, path), begin)
+        self._open.begin(PatternWindows(arrivals, noise, path, self._created), begin)
         self._flow.replace_arrivals(self._open)
 
     def _router(self) -> Router:
@@ -170,20 +210,35 @@ class Serving:
     # -- what is measured ------------------------------------------------------------------------
 
     def measure(self, now: int) -> TrafficMeasured:
-        """The window that ends now."""
+        """The window that ends now. On the machine's clock somebody may have looked later."""
         at = now - self._origin
-        used = self._flow.used(at)
+        self._flow.advance(at)
+        used, used_at = self._flow.used(self._flow.now), self._flow.now
         width = at - self._measured_at
         counts = self._counter.count(at)
         self.requests += counts.arrived
         self.failed += counts.failed
-        cpu = (used - self._used) // width if width else 0
-        self._measured_at, self._used = at, used
-        self.pods = {uid: each for uid, each in self.pods.items() if not self._is_over(each, now)}
-        objective = int(self.spec.objective.response_time)
-        return TrafficMeasured(self.namespace, self.name, width, self.ready, cpu, objective, counts)
+        cpu = (used - self._used) // max(used_at - self._used_at, 1)
+        self._measured_at, self._used, self._used_at = at, used, used_at
+        for served in [each for each in self.pods.values() if self._is_over(each, now)]:
+            self.end(served, now)
+        objective = self.spec.objective
+        return TrafficMeasured(
+            self.namespace,
+            self.name,
+            width,
+            self.ready,
+            cpu,
+            int(self.spec.request.timeout),
+            int(objective.response_time),
+            objective.percentile,
+            counts,
+        )
 
     def _is_over(self, served: ServedPod, now: int) -> bool:
+        if served.draining is not None:
+            draining = served.draining
+            return not draining.processor.held and draining.last_end < now - self._origin
         return served.station is None and served.drained_at < now - RESOLUTION
 
     def scraped(self, now: int) -> Iterator[ScrapedPod]:

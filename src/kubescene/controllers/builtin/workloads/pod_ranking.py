@@ -3,70 +3,201 @@
 The order of kube-controller-manager: unassigned before assigned, pending before running, not ready
 before ready, lower deletion cost, crowded nodes, ready for a shorter time, more restarts, newer.
 The two times are compared in buckets of powers of two, so that small differences do not decide.
+Of equals the newest goes: names are made by lot, and nothing shall depend on them.
 """
 
 import re
-from collections import Counter
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from functools import cmp_to_key
-from typing import Any
+from heapq import heapify, heappop, heappush
+from typing import Any, TypeAlias
 
 from msgspec import Struct
 
 from kubescene.clock import parse_time
-from kubescene.controllers.builtin.workloads.pod_tally import ready_since
+from kubescene.controllers.builtin.workloads.pod_tally import owned_pod, ready_since
+from kubescene.controllers.reconcile import ObjectKey
 from kubescene.types import JsonObject
 
 DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 _COST = re.compile(r"0|[1-9]\d*|-\d+", re.ASCII)
+Rank: TypeAlias = tuple[int, ...]
+"""What the order looks at before times: the lowest goes first."""
+FEW = 64
 _PHASES = {"Pending": 0, "Unknown": 1, "Running": 2}
 
 
 class RankedPod(Struct, frozen=True):
-    """What the order looks at. ``rank`` decides before the times, ``restarts`` between them."""
+    """What the order looks at. ``kind`` decides before nodes and times, ``restarts`` among these.
 
-    pod: JsonObject
-    rank: tuple[Any, ...]
+    ``place`` says which of the pods it is, in the order in which they came.
+    """
+
+    kind: Rank
+    node: str
     ready_at: int | None
     restarts: tuple[int, int]
     created_at: int
     uid: str
+    place: int
+
+    @property
+    def likeness(self) -> tuple[Any, ...]:
+        """Pods of one rank that share this are equals."""
+        return self.ready_at, self.restarts, self.created_at
 
 
-def deletion_order(
-    pods: Sequence[JsonObject], now: int, related: Sequence[JsonObject] = ()
-) -> list[JsonObject]:
-    """The same pods, given in order of creation, the first to be deleted first.
-
-    Of equals the newest goes: names are made by lot, and nothing shall depend on them.
-
-    Nodes with more of the ``related`` pods are relieved first.
-    """
-    by_node = Counter(pod["spec"].get("nodeName", "") for pod in related)
-    candidates = [candidate(pod, by_node) for pod in reversed(pods)]
-    candidates.sort(key=cmp_to_key(lambda one, other: compare(one, other, now)))
-    return [found.pod for found in candidates]
-
-
-def candidate(pod: JsonObject, by_node: Counter[str]) -> RankedPod:
+def ranked(pod: JsonObject, place: int) -> RankedPod:
     metadata, status = pod["metadata"], pod.get("status") or {}
-    node = pod["spec"].get("nodeName", "")
-    ready_at = ready_since(status)
-    rank = (
-        bool(node),
-        _PHASES.get(status.get("phase", ""), 1),
-        ready_at is not None,
-        deletion_cost(metadata),
-        -by_node[node],
-    )
+    node, ready_at = pod["spec"].get("nodeName", ""), ready_since(status)
+    phase = _PHASES.get(status.get("phase", ""), 1)
+    kind = (bool(node), phase, ready_at is not None, deletion_cost(metadata))
     created_at = parse_time(metadata["creationTimestamp"])
-    return RankedPod(pod, rank, ready_at, most_restarts(pod), created_at, metadata["uid"])
+    return RankedPod(kind, node, ready_at, most_restarts(pod), created_at, metadata["uid"], place)
+
+
+class Equals:
+    """Pods that only their age tells apart; of them the newest goes first."""
+
+    __slots__ = ("_heap", "pods")
+
+    def __init__(self) -> None:
+        self.pods: dict[ObjectKey, RankedPod] = {}
+        self._heap: list[tuple[int, ObjectKey]] = []
+        """Holds all of them once somebody has asked, and some that have left."""
+
+    def add(self, key: ObjectKey, pod: RankedPod) -> None:
+        self.pods[key] = pod
+        if self._heap:
+            heappush(self._heap, (-pod.place, key))
+
+    def newest(self) -> ObjectKey:
+        """There is at least one."""
+        if not self._heap or len(self._heap) > 2 * len(self.pods) + FEW:
+            self._heap = [(-pod.place, key) for key, pod in self.pods.items()]
+            heapify(self._heap)
+        while not self._is_here(*self._heap[0]):
+            heappop(self._heap)
+        return self._heap[0][1]
+
+    def _is_here(self, place: int, key: ObjectKey) -> bool:
+        pod = self.pods.get(key)
+        return pod is not None and pod.place == -place
+
+
+class DeletionOrder:
+    """The active pods of related sets, in the order in which they would go.
+
+    Kept up as pods change: who goes first is found among few, however many there are. If it
+    ``relieves_nodes``, those go sooner whose node has more of all these pods.
+    """
+
+    def __init__(self, *, relieves_nodes: bool) -> None:
+        self._relieves_nodes = relieves_nodes
+        self._pods: dict[ObjectKey, tuple[str, RankedPod]] = {}
+        self._on_node: defaultdict[str, dict[ObjectKey, None]] = defaultdict(dict)
+        self._ranks: defaultdict[str, dict[Rank, dict[Any, Equals]]] = defaultdict(dict)
+        """By the uid of the set; what is in them is found by `RankedPod.likeness`."""
+        self._places = 0
+
+    def put(self, owner: str, key: ObjectKey, pod: JsonObject) -> None:
+        """A pod of a set is like this now."""
+        if not owned_pod(pod, ()).active:
+            self.remove(key)
+            return
+        known, before = self._pods.get(key, ("", None))
+        is_known = known == owner and before is not None and before.uid == pod["metadata"]["uid"]
+        if not is_known or before is None:
+            self._places += 1
+            self.remove(key)
+            self._add(owner, key, ranked(pod, self._places))
+            return
+        new = ranked(pod, before.place)
+        if new.node != before.node:
+            self.remove(key)
+            self._add(owner, key, new)
+        elif new != before:
+            self._leave([key])
+            self._pods[key] = (owner, new)
+            self._enter([key])
+
+    def remove(self, key: ObjectKey) -> None:
+        """A pod is gone, or goes, or belongs to none of the sets any more."""
+        if key not in self._pods:
+            return
+        node = self._pods[key][1].node
+        moved = self._crowd(node) or [key]
+        self._leave(moved)
+        del self._pods[key], self._on_node[node][key]
+        self._enter(each for each in moved if each != key)
+
+    def first(self, owner: str, count: int, now: int) -> list[ObjectKey]:
+        """So many pods of a set that go first, or all."""
+        ranks, found = self._ranks[owner], list[ObjectKey]()
+        if count == 1 and ranks:
+            return first_of(ranks[min(ranks)], 1, now)
+        for rank in sorted(ranks):
+            if len(found) < count:
+                found += first_of(ranks[rank], count - len(found), now)
+        return found
+
+    def _add(self, owner: str, key: ObjectKey, pod: RankedPod) -> None:
+        moved = self._crowd(pod.node)
+        self._leave(moved)
+        self._pods[key] = (owner, pod)
+        self._on_node[pod.node][key] = None
+        self._enter([*moved, key])
+
+    def _crowd(self, node: str) -> list[ObjectKey]:
+        """The pods whose rank is another one when one more or less is on a node."""
+        return [*self._on_node[node]] if node and self._relieves_nodes else []
+
+    def _rank(self, pod: RankedPod) -> Rank:
+        # Pods without a node make no difference to each other.
+        crowd = len(self._on_node[pod.node]) if pod.node and self._relieves_nodes else 0
+        return (*pod.kind, -crowd)
+
+    def _enter(self, keys: Iterable[ObjectKey]) -> None:
+        for key in keys:
+            owner, pod = self._pods[key]
+            equals = self._ranks[owner].setdefault(self._rank(pod), {})
+            if (there := equals.get(pod.likeness)) is None:
+                there = equals[pod.likeness] = Equals()
+            there.add(key, pod)
+
+    def _leave(self, keys: Iterable[ObjectKey]) -> None:
+        for key in keys:
+            owner, pod = self._pods[key]
+            ranks, rank = self._ranks[owner], self._rank(pod)
+            equals = ranks[rank]
+            there = equals[pod.likeness].pods
+            del there[key]
+            if not there:
+                del equals[pod.likeness]
+            if not equals:
+                del ranks[rank]
+
+
+def first_of(equals: Mapping[Any, Equals], count: int, now: int) -> list[ObjectKey]:
+    """So many pods of one rank."""
+    if count == 1 and len(equals) == 1:
+        return [each.newest() for each in equals.values()]
+    pods = [each for some in equals.values() for each in some.pods.items()]
+    pods.sort(key=lambda each: each[1].place, reverse=True)
+    if len(equals) > 1:
+
+        def differ(one: tuple[ObjectKey, RankedPod], other: tuple[ObjectKey, RankedPod]) -> int:
+            return compare(one[1], other[1], now)
+
+        pods.sort(key=cmp_to_key(differ))
+    return [key for key, _ in pods[:count]]
 
 
 def compare(one: RankedPod, other: RankedPod, now: int) -> int:
-    """Negative if ``one`` is to be deleted before ``other``; the first difference decides."""
-    if one.rank != other.rank:
-        return -1 if one.rank < other.rank else 1
+    """Negative if ``one`` is to be deleted before ``other`` of its rank; the first difference
+    decides.
+    """
     if one.ready_at is not None and other.ready_at is not None and one.ready_at != other.ready_at:
         return compare_ages(one, other, bucket(now - one.ready_at), bucket(now - other.ready_at))
     if one.restarts != other.restarts:

@@ -24,7 +24,7 @@ from kubescene.control.loops import ControllerContext
 from kubescene.controllers.authoring import controller_of
 from kubescene.controllers.builtin.late_pods import LatePodsController
 from kubescene.controllers.builtin.workloads.orphans import Orphans
-from kubescene.controllers.builtin.workloads.pod_ranking import deletion_order
+from kubescene.controllers.builtin.workloads.pod_ranking import DeletionOrder
 from kubescene.controllers.builtin.workloads.pod_tally import (
     UNKNOWN_TIME,
     OwnedPod,
@@ -100,7 +100,10 @@ class ReplicaSetReconciler:
         self._failures: dict[ObjectKey, JsonObject] = {}
         self._told: dict[ObjectKey, SettledSet] = {}
         self._at_rest: dict[ObjectKey, SettledSet] = {}
-        self._now = 0
+        self._orders: dict[str, DeletionOrder] = {}
+        """By the uid of each set that had too many pods, and of those related to it."""
+        self._families: dict[str, DeletionOrder] = {}
+        """The same by the uid of the controller that has the sets."""
 
     # -- watching --------------------------------------------------------------------------
 
@@ -117,6 +120,7 @@ class ReplicaSetReconciler:
             self._at_rest[key] = told
         else:
             self._at_rest.pop(key, None)
+        self._observe_family(change)
         if change.type is DELETED:
             self._orphans.forget(key)
             self._failures.pop(key, None)
@@ -125,6 +129,24 @@ class ReplicaSetReconciler:
         elif change.type is ADDED:
             self._orphans.select(key, selector_of(change.object))
         return () if self._rests(key) else (key,)
+
+    def _observe_family(self, change: Change) -> None:
+        """A new set is related to others of its controller; any other news make a new family."""
+        record, previous = change.record, change.previous
+        before = record.owner if previous is None else previous.owner
+        if change.type is ADDED and record.uid not in self._tallies:
+            if (family := self._families.get(record.owner)) is not None:
+                self._orders[record.uid] = family
+        elif change.type is not MODIFIED or before != record.owner:
+            for order in (self._orders.get(record.uid), self._families.get(record.owner)):
+                self._forget(order)
+
+    def _forget(self, order: DeletionOrder | None) -> None:
+        """Who goes first of some sets is found out anew once somebody has to know."""
+        if order is not None:
+            for kept in (self._orders, self._families):
+                for uid in [uid for uid, each in kept.items() if each is order]:
+                    del kept[uid]
 
     def _observe_pod(self, change: Change) -> Iterable[ObjectKey]:
         record, previous = change.record, change.previous
@@ -142,10 +164,14 @@ class ReplicaSetReconciler:
             gone = change.type is DELETED
             if gone or previous.owner != record.owner:
                 self._tallies[previous.owner].remove(key)
+                if (order := self._orders.get(previous.owner)) is not None:
+                    order.remove(key)
                 note(concerned, owner_key(change.previous_object, self.gvk.kind))
         if record.owner and change.type is not DELETED:
             tally = self._tallies[record.owner]
             tally.put(key, owned_record(record))
+            if (order := self._orders.get(record.owner)) is not None:
+                order.put(record.owner, key, change.object)
             note(concerned, self._owner_of(change, tally))
         return concerned
 
@@ -160,6 +186,8 @@ class ReplicaSetReconciler:
         labels = known.labels if known is not None and same_labels else None
         pod, changes = owned_record(record, labels), tally.changes
         tally.put(key, pod)
+        if (order := self._orders.get(record.owner)) is not None:
+            order.put(record.owner, key, change.object)
         owner = self._owner_of(change, tally)
         if owner is not None and known is not None and not same_labels:
             self._relabeled(owner, known, pod, changes)
@@ -197,7 +225,6 @@ class ReplicaSetReconciler:
     # -- deciding --------------------------------------------------------------------------
 
     def reconcile(self, key: ObjectKey, reader: Reader, now: int) -> Plan:
-        self._now = now
         if self._rests(key):
             return NOTHING
         replica_set = reader.find(ObjectRef(self.gvk, key.name, key.namespace))
@@ -208,7 +235,7 @@ class ReplicaSetReconciler:
             # Pods that change bring this key back, and the status is counted then.
             if claims := self._claims(key, replica_set, tally, reader):
                 return Plan(claims)
-            if scaling := scaling_writes(replica_set, tally, reader, now):
+            if scaling := self._scaling(replica_set, tally, reader, now):
                 return Plan(scaling)
             self._failures.pop(key, None)
         return self._status_plan(key, replica_set, tally, now)
@@ -230,7 +257,9 @@ class ReplicaSetReconciler:
         changes = rest.tally.changes
         self._at_rest[recount.key] = SettledSet(rest.tally, changes, rest.spec, recount.status)
 
-    def refused(self, key: ObjectKey, write: Write, error: ApiError, reader: Reader) -> Plan:
+    def refused(
+        self, key: ObjectKey, write: Write, error: ApiError, reader: Reader, now: int
+    ) -> Plan:
         """A refused create or delete shows up as the condition ReplicaFailure."""
         if isinstance(error, NotFoundError) and not isinstance(write, Create):
             return NOTHING
@@ -239,17 +268,17 @@ class ReplicaSetReconciler:
             return NOTHING
         tally = self._tallies[replica_set["metadata"]["uid"]]
         if error.has_cause("NamespaceTerminating"):  # No pod will ever be created: no failure.
-            return self._status_plan(key, replica_set, tally, self._now)
+            return self._status_plan(key, replica_set, tally, now)
         condition = {
             "type": "ReplicaFailure",
             "status": "True",
             "reason": "FailedCreate" if isinstance(write, Create) else "FailedDelete",
             "message": error.message,
-            "lastTransitionTime": format_time(self._now),
+            "lastTransitionTime": format_time(now),
         }
         # As in kube-controller-manager, the condition stays as it was first set.
         self._failures.setdefault(key, condition)
-        plan = self._status_plan(key, replica_set, tally, self._now)
+        plan = self._status_plan(key, replica_set, tally, now)
         what = "creating" if isinstance(write, Create) else "deleting"
         message = f"Error {what}: {error.message}"
         return replace(plan, notices=(notice(replica_set, WARNING, condition["reason"], message),))
@@ -271,6 +300,40 @@ class ReplicaSetReconciler:
             if pod is not None and is_adoptable(pod, selector):
                 writes.append(adopt(pod, replica_set))
         return writes
+
+    def _scaling(
+        self, replica_set: JsonObject, tally: PodTally, reader: Reader, now: int
+    ) -> list[Write]:
+        """Create what is missing or delete what is too much, a burst at a time."""
+        difference = int(replica_set["spec"].get("replicas", 1)) - tally.active
+        if difference > 0:
+            news = notice(replica_set, NORMAL, "SuccessfulCreate", "Created pod: {name}")
+            pod = pod_of(replica_set)
+            create = Create(pod, news, WriteOptions(blueprint=Blueprint(pod)))
+            return [create] * min(difference, BURST_REPLICAS)
+        if difference == 0:
+            return []
+        uid, count = replica_set["metadata"]["uid"], min(-difference, BURST_REPLICAS)
+        doomed = self._order(replica_set, reader).first(uid, count, now)
+        pods = [reader.find(ObjectRef(POD, each.name, each.namespace)) for each in doomed]
+        return [deletion(pod, replica_set) for pod in pods if pod is not None]
+
+    def _order(self, replica_set: JsonObject, reader: Reader) -> DeletionOrder:
+        """Who of a set goes first; from the first question on it is kept up."""
+        uid = replica_set["metadata"]["uid"]
+        if (known := self._orders.get(uid)) is not None:
+            return known
+        above = above_of(replica_set) if self.gvk == REPLICA_SET else None
+        order, sets = DeletionOrder(relieves_nodes=above is not None), {uid: None}
+        if above is not None:
+            sets |= {each["metadata"]["uid"]: None for each in reader.owned(REPLICA_SET, above)}
+            self._families[above] = order
+        for each in sets:
+            self._orders[each] = order
+            for pod in reader.owned(POD, each):
+                metadata = pod["metadata"]
+                order.put(each, ObjectKey(metadata["namespace"], metadata["name"]), pod)
+        return order
 
     def _status_plan(
         self, key: ObjectKey, replica_set: JsonObject, tally: PodTally, now: int
@@ -315,26 +378,6 @@ class ReplicationControllerReconciler(ReplicaSetReconciler):
         return super()._observe_set(change)
 
 
-def scaling_writes(
-    replica_set: JsonObject, tally: PodTally, reader: Reader, now: int
-) -> list[Write]:
-    """Create what is missing or delete what is too much, a burst at a time."""
-    difference = int(replica_set["spec"].get("replicas", 1)) - tally.active
-    if difference > 0:
-        news = notice(replica_set, NORMAL, "SuccessfulCreate", "Created pod: {name}")
-        pod = pod_of(replica_set)
-        create = Create(pod, news, WriteOptions(blueprint=Blueprint(pod)))
-        return [create] * min(difference, BURST_REPLICAS)
-    if difference < 0:
-        owned = reader.owned(POD, replica_set["metadata"]["uid"])
-        active = [pod for pod in owned if owned_pod(pod).active]
-        doomed = deletion_order(active, now, related_pods(replica_set, reader))[
-            : min(-difference, BURST_REPLICAS)
-        ]
-        return [deletion(pod, replica_set) for pod in doomed]
-    return []
-
-
 def deletion(pod: JsonObject, replica_set: JsonObject) -> Delete:
     metadata = pod["metadata"]
     news = notice(replica_set, NORMAL, "SuccessfulDelete", f"Deleted pod: {metadata['name']}")
@@ -358,15 +401,10 @@ def note(concerned: dict[ObjectKey, None], key: ObjectKey | None) -> None:
         concerned.setdefault(key)
 
 
-def related_pods(replica_set: JsonObject, reader: Reader) -> list[JsonObject]:
-    """Active pods of all sets that the set's own controller has; none, if it has no controller."""
+def above_of(replica_set: JsonObject) -> str | None:
+    """The uid of the set's own controller, if it has one."""
     owners = replica_set["metadata"].get("ownerReferences") or ()
-    above = next((each["uid"] for each in owners if each.get("controller")), None)
-    if above is None:
-        return []
-    sets = reader.owned(REPLICA_SET, above)
-    pods = [pod for each in sets for pod in reader.owned(POD, each["metadata"]["uid"])]
-    return [pod for pod in pods if owned_pod(pod).active]
+    return next((each["uid"] for each in owners if each.get("controller")), None)
 
 
 def selector_of(replica_set: JsonObject) -> LabelSelector:

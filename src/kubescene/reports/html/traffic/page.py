@@ -5,10 +5,11 @@ from collections.abc import Iterator
 
 from kubescene.api.text.yaml_text import dump_yaml
 from kubescene.markup import Markup, h, table
+from kubescene.reports.amounts import told_time
 from kubescene.reports.html import sections
-from kubescene.reports.html.shell import PAGES, STYLE, Shell, footer
+from kubescene.reports.html.shell import CHARTS, PAGES, STYLE, Shell, footer
 from kubescene.reports.html.traffic import contents
-from kubescene.reports.html.traffic.charts import drawn, seconds, told_time
+from kubescene.reports.html.traffic.charts import drawn, seconds
 from kubescene.traffic import (
     AutoscalerDecision,
     Phase,
@@ -20,7 +21,7 @@ from kubescene.traffic import (
 from kubescene.traffic.decided import kept_for, size_changes
 from kubescene.version import __version__
 
-SHELL = Shell((STYLE, PAGES / "traffic.css"), PAGES / "traffic.js")
+SHELL = Shell((STYLE, CHARTS), PAGES / "traffic.js")
 MOST_TOLD = 300
 TONES = {
     Verdict.KEPT: "good",

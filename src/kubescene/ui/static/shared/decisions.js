@@ -90,7 +90,7 @@ export class Explorer {
 // Why it came so, in one sentence.
 export function sentence(each) {
   const attempt = (each.attempts || 1) > 1 ? `, attempt ${each.attempt || 1} of ${each.attempts}` : "";
-  const when = `At step ${each.step}${each.time ? ` (${each.time})` : ""}${attempt}: `;
+  const when = `At ${each.step === "0.0" ? each.time : `step ${each.step}${each.time ? ` (${each.time})` : ""}`}${attempt}: `;
   const fitting = `${number(each.feasible || 0)} of ${counted(each.evaluated || 0, "node")} that were looked at fit.`;
   if (!each.node) return `${when}${each.message || "no node took it"}`;
   if (!each.explained) return `${when}bound to ${each.node}. ${fitting} Scores were not kept: spec.simulation.explain: Full keeps them.`;

@@ -12,6 +12,22 @@ export function h(tag, attributes, ...children) {
   return element;
 }
 
+// What an element holds from now on; what is nothing is left out.
+export function fill(element, ...children) {
+  element.replaceChildren(...children.flat(3).filter((child) => child != null && child !== false));
+  return element;
+}
+
+// The same, unless that is what it shows already: what somebody is about to click stays where it is.
+export function refill(element, told, make) {
+  const text = JSON.stringify(told);
+  if (shownBy.get(element) === text) return;
+  shownBy.set(element, text);
+  fill(element, make());
+}
+
+const shownBy = new WeakMap();
+
 export const byId = (id) => document.getElementById(id);
 const grouped = new Intl.NumberFormat("en-US");
 export const number = (value) => grouped.format(value);

@@ -5,7 +5,7 @@ counted, lose their finalizer, and are counted; a Job that is over first says so
 none of its pods is left. Unlike there, changes of pods are not gathered for a second.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -22,8 +22,8 @@ from kubescene.control.loops import ControllerContext
 from kubescene.controllers.authoring import controller_of
 from kubescene.controllers.builtin.late_pods import LatePodsController
 from kubescene.controllers.builtin.workloads.jobs.indexes import (
+    Indexes,
     first_free,
-    indexes_text,
     parse_indexes,
 )
 from kubescene.controllers.builtin.workloads.jobs.pods import (
@@ -121,7 +121,7 @@ class JobReconciler:
             self._back_offs.pop(record.uid, None)
             left = self._pods.pop(record.uid, None)
             if left is not None:
-                self._loose.setdefault(key, {}).update({pod.key: None for pod in left.tracked()})
+                self._loose.setdefault(key, {}).update({pod.key: None for pod in left.tracked})
         return (key,)
 
     def _observe_pod(self, change: Change, owner: str, before: str) -> Iterable[ObjectKey]:
@@ -158,8 +158,11 @@ class JobReconciler:
         self._back_offs[uid] = job_pass.back_off
         return Plan((*loose, *plan.writes), plan.requeue_after, plan.notices)
 
-    def refused(self, key: ObjectKey, write: Write, error: ApiError, reader: Reader) -> Plan:
+    def refused(
+        self, key: ObjectKey, write: Write, error: ApiError, reader: Reader, now: int
+    ) -> Plan:
         """What is gone need not be deleted; a pod that may not be made is told of."""
+        del now
         job = reader.find(ObjectRef(JOB, key.name, key.namespace))
         if job is None or (isinstance(error, NotFoundError) and not isinstance(write, Create)):
             return NOTHING
@@ -191,8 +194,8 @@ class JobPass(Struct):
     active: int = 0
     ready: int = 0
     terminating: int = 0
-    succeeded_indexes: frozenset[int] = frozenset()
-    failed_indexes: frozenset[int] = frozenset()
+    succeeded_indexes: Indexes = Indexes()
+    failed_indexes: Indexes = Indexes()
     delayed: dict[int, JobPod] = {}
     """By index: the failed pod that is kept until its replacement has its count of failures."""
     removed: dict[ObjectKey, None] = {}
@@ -276,16 +279,16 @@ class JobPass(Struct):
     def _count_indexes(self, succeeded: list[JobPod], failed: list[JobPod]) -> None:
         status, completions = self.status, self.completions or 0
         before = parse_indexes(status.get("completedIndexes", ""), completions)
-        self.succeeded_indexes = before | {pod.index for pod in succeeded}
+        self.succeeded_indexes = before.added(pod.index for pod in succeeded)
         self.succeeded = len(self.succeeded_indexes)
         if not self.limits_indexes:
             return
         before = parse_indexes(status.get("failedIndexes", ""), completions)
-        self.failed_indexes = before | {pod.index for pod in failed if self._fails_index(pod)}
-        busy = {pod.index for pod in self.pods.active}
+        self.failed_indexes = before.added(pod.index for pod in failed if self._fails_index(pod))
+        over = self.succeeded_indexes | self.failed_indexes
         self.delayed = {}
         for pod in failed:
-            if pod.index in self.succeeded_indexes | self.failed_indexes | busy:
+            if pod.index in over or pod.index in self.pods.active_at:
                 continue
             other = self.delayed.get(pod.index)
             if other is None or all_failures(other) <= all_failures(pod):
@@ -372,6 +375,8 @@ class JobPass(Struct):
 
     def _surplus(self, count: int) -> list[JobPod]:
         """At least so many active pods: first those whose index is taken or none any more."""
+        if not count and (not self.is_indexed or self.pods.has_places(self.completions or 0)):
+            return []
         left, surplus = self.pods.active, list[JobPod]()
         if self.is_indexed:
             left, surplus = self._by_index(left)
@@ -411,10 +416,10 @@ class JobPass(Struct):
             self.active += count
             return
         taken = self.succeeded_indexes | self.failed_indexes
-        taken |= {pod.index for pod in self.pods.active}
+        busy: Collection[int] = self.pods.active_at
         if replaces_failed_only(self.spec):
-            taken |= {pod.index for pod in self.pods.all.values() if pod.terminating}
-        indexes = first_free(taken, count, self.completions or 0)
+            busy = {*busy, *self.pods.terminating_at}
+        indexes = first_free(taken, busy, count, self.completions or 0)
         if self.limits_indexes:
             waits = {
                 index: remaining_for_index(self.delayed.get(index), self.now) for index in indexes
@@ -505,11 +510,11 @@ class JobPass(Struct):
         status = with_counts(status, active=self.active)
         if self.is_indexed:
             status = with_counts(status, succeeded=len(self.succeeded_indexes))
-            status |= {"completedIndexes": indexes_text(self.succeeded_indexes)}
+            status |= {"completedIndexes": str(self.succeeded_indexes)}
             if not status["completedIndexes"]:
                 del status["completedIndexes"]
             if self.limits_indexes:
-                status["failedIndexes"] = indexes_text(self.failed_indexes)
+                status["failedIndexes"] = str(self.failed_indexes)
         now = format_time(self.now)
         if verdict is not None and verdict_of(status) is None:
             status["conditions"] = [*(status.get("conditions") or ()), condition(verdict, now)]
@@ -538,7 +543,7 @@ class JobPass(Struct):
         is_over = verdict is not None or self.deleting
         is_failure = verdict is not None and not verdict.is_success
         ended = []
-        for pod in [*self.pods.tracked()] if is_over else self.pods.to_count:
+        for pod in self.pods.tracked if is_over else self.pods.to_count:
             failed = is_failed(pod, self.spec)
             if pod.key in self.removed or not (is_over or self._may_go(pod, failed=failed)):
                 continue

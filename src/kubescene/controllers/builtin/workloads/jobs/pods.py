@@ -4,7 +4,8 @@ Only pods that run, or that have ended and were not counted yet, take a place in
 ten thousand pods costs no more at its end than at its beginning.
 """
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable
 from functools import cmp_to_key
 
 from msgspec import Struct
@@ -113,6 +114,12 @@ class JobPods:
         self.all: dict[ObjectKey, JobPod] = {}
         self._active: dict[ObjectKey, JobPod] = {}
         self._to_count: dict[ObjectKey, JobPod] = {}
+        self._tracked: dict[ObjectKey, JobPod] = {}
+        self.active_at: Counter[int] = Counter()
+        self.terminating_at: Counter[int] = Counter()
+        """How many pods have each completion index; no index has none."""
+        self._highest = NO_INDEX
+        """No active pod has had a higher index."""
         self.ready = 0
         self.terminating = 0
         self.restarts = 0
@@ -129,6 +136,7 @@ class JobPods:
         _place(self._active, pod, here=pod.active)
         is_over = pod.deleting or pod.phase in _ENDED
         _place(self._to_count, pod, here=pod.tracked and is_over)
+        _place(self._tracked, pod, here=pod.tracked)
 
     def remove(self, key: ObjectKey) -> JobPod | None:
         pod = self.all.pop(key, None)
@@ -136,6 +144,7 @@ class JobPods:
             self._count(pod, -1)
             self._active.pop(key, None)
             self._to_count.pop(key, None)
+            self._tracked.pop(key, None)
         return pod
 
     @property
@@ -151,14 +160,33 @@ class JobPods:
         """Those that have ended, or go, and still have the finalizer."""
         return [*self._to_count.values()]
 
-    def tracked(self) -> Iterator[JobPod]:
-        return (pod for pod in self.all.values() if pod.tracked)
+    @property
+    def tracked(self) -> list[JobPod]:
+        """Those that have the finalizer."""
+        return [*self._tracked.values()]
+
+    def has_places(self, completions: int) -> bool:
+        """Whether each active pod has an index of its own, as far as that is known at once."""
+        places = self.active_at
+        is_each_alone = len(places) == len(self._active) and NO_INDEX not in places
+        return is_each_alone and self._highest < completions
 
     def _count(self, pod: JobPod, by: int) -> None:
-        self.ready += by * (pod.active and pod.ready_since is not None)
-        self.terminating += by * pod.terminating
+        if pod.active:
+            self.ready += by * (pod.ready_since is not None)
+            _add(self.active_at, pod.index, by)
+            self._highest = max(self._highest, pod.index)
+        elif pod.terminating:
+            self.terminating += by
+            _add(self.terminating_at, pod.index, by)
         if pod.phase in ("Pending", "Running"):
             self.restarts += by * pod.restarts
+
+
+def _add(counts: Counter[int], index: int, by: int) -> None:
+    counts[index] += by
+    if not counts[index]:
+        del counts[index]
 
 
 def _place(pods: dict[ObjectKey, JobPod], pod: JobPod, *, here: bool) -> None:

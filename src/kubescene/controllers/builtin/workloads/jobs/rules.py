@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from kubescene.clock import SECOND
-from kubescene.controllers.builtin.workloads.jobs.indexes import parse_indexes
+from kubescene.controllers.builtin.workloads.jobs.indexes import Indexes, parse_indexes
 from kubescene.controllers.builtin.workloads.jobs.pods import JobPod
 from kubescene.types import JsonObject
 
@@ -114,18 +114,18 @@ def condition_that_matches(pod: JobPod, patterns: Iterable[JsonObject]) -> str:
     return ""
 
 
-def match_success_policy(spec: JsonObject, succeeded: frozenset[int]) -> PolicyVerdict | None:
+def match_success_policy(spec: JsonObject, succeeded: Indexes) -> PolicyVerdict | None:
     """Whether the indexes that have succeeded are enough."""
     completions = int(spec.get("completions") or 0)
     for at, rule in enumerate((spec.get("successPolicy") or {}).get("rules") or ()):
         count, indexes = rule.get("succeededCount"), rule.get("succeededIndexes")
         if indexes is not None:
             wanted = parse_indexes(indexes, completions)
-            reached = len(wanted & succeeded)
+            reached = wanted.common(succeeded)
             is_met = reached >= count if count is not None else reached == len(wanted)
         else:
             is_met = count is not None and len(succeeded) >= count
-        if is_met and succeeded:
+        if is_met and len(succeeded):
             return PolicyVerdict(
                 SUCCESS_CRITERIA_MET, "SuccessPolicy", f"Matched rules at index {at}"
             )

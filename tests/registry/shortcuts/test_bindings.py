@@ -7,6 +7,7 @@ from kubescene.api.kinds import POD
 from kubescene.api.records import Record
 from kubescene.client import DirectClient
 from kubescene.registry import Registry
+from kubescene.registry.shortcuts.bindings import bound_parts
 from kubescene.registry.subresources import binding
 from kubescene.testing import make_node, make_pod
 from kubescene.types import JsonObject
@@ -62,13 +63,13 @@ def test_what_takes_a_closer_look_is_decoded() -> None:
     registry, record = with_pod(PODS["plain"])
     store, clock = registry.store, registry.clock
     body = binding.binding_to("n", record.uid)
-    assert binding.bound_parts(record, body, store, clock) is not None
+    assert bound_parts(record, body, store, clock) is not None
     for other in (
         binding.binding_to("n", "another"),
         binding.binding_to("", record.uid),
         {**body, "target": {"name": "n"}},
         {**body, "metadata": {"uid": record.uid, "annotations": {"a": "b"}}},
     ):
-        assert binding.bound_parts(record, other, store, clock) is None
+        assert bound_parts(record, other, store, clock) is None
     bound = registry.bind(USER, "default", "p", body)
-    assert binding.bound_parts(bound, body, store, clock) is None
+    assert bound_parts(bound, body, store, clock) is None

@@ -1,0 +1,154 @@
+// The cluster as the page holds it: nodes with their pods, kept up to date by a worker.
+
+import { takesRoom } from "./reduced.js";
+
+/** @typedef {import("./reduced.js").NodeRow} NodeRow @typedef {import("./reduced.js").PodRow} PodRow */
+/** @typedef {NodeRow & {on: Map<string, PodRow>, usedCpu: number, usedMemory: number}} Node */
+
+const WORKER = "/ui/static/app/world.worker.js";
+
+/** @type {{createScriptURL: (url: string) => any} | undefined} */
+let policy;
+
+/** The one address that may become a script of its own. */
+function workerUrl() {
+  const trusted = /** @type {any} */ (globalThis).trustedTypes;
+  if (!trusted) return WORKER;
+  policy ??= trusted.createPolicy("kubescene", { createScriptURL: (/** @type {string} */ url) => {
+    if (url !== WORKER) throw new TypeError(`${url} is no script of ours`);
+    return url;
+  } });
+  return /** @type {any} */ (policy).createScriptURL(WORKER);
+}
+
+/** Rows by key; who has changed is told once a batch. */
+export class World extends EventTarget {
+  constructor() {
+    super();
+    /** @type {Map<string, Node>} */
+    this.nodes = new Map();
+    /** @type {Map<string, PodRow>} */
+    this.pods = new Map();
+    /** @type {Map<string, PodRow>} pods that no node has */
+    this.waiting = new Map();
+    this.known = { nodes: false, pods: false };
+  }
+
+  get isThere() { return this.known.nodes && this.known.pods; }
+
+  /** Begin to follow the server. */
+  start() {
+    const worker = new Worker(workerUrl(), { type: "module" });
+    worker.onmessage = ({ data }) => this.take(data);
+    return () => worker.terminate();
+  }
+
+  /** @param {any} told */
+  take(told) {
+    /** @type {Set<string>} */
+    const touched = new Set();
+    if (told.type === "all") {
+      const kind = /** @type {"nodes" | "pods"} */ (told.kind);
+      const there = new Set(told.rows.map((/** @type {{key: string}} */ row) => row.key));
+      for (const key of [...this[kind].keys()]) if (!there.has(key)) this.put(kind, key, null, touched);
+      for (const row of told.rows) this.put(kind, row.key, row, touched);
+      this.known[kind] = true;
+      this.dispatchEvent(new CustomEvent("changed", { detail: { nodes: touched, isAll: true } }));
+      return;
+    }
+    const before = this.nodes.size;
+    let isNew = false;
+    for (const [key, row] of told.nodes) {
+      isNew ||= !this.nodes.has(key) || row === null;
+      this.put("nodes", key, row, touched);
+    }
+    for (const [key, row] of told.pods) this.put("pods", key, row, touched);
+    this.dispatchEvent(new CustomEvent("changed", { detail: { nodes: touched, isAll: isNew || before !== this.nodes.size } }));
+  }
+
+  /** @param {"nodes" | "pods"} kind @param {string} key @param {any} row @param {Set<string>} touched */
+  put(kind, key, row, touched) {
+    if (kind === "nodes") this.putNode(key, row, touched);
+    else this.putPod(key, row, touched);
+  }
+
+  /** @param {string} key @param {NodeRow | null} row @param {Set<string>} touched */
+  putNode(key, row, touched) {
+    touched.add(key);
+    const known = this.nodes.get(key);
+    if (!row) {
+      this.nodes.delete(key);
+      return;
+    }
+    if (known) Object.assign(known, row);
+    else {
+      const node = { ...row, on: new Map(), usedCpu: 0, usedMemory: 0 };
+      this.nodes.set(key, node);
+      if (this.known.pods) for (const pod of this.pods.values()) if (pod.node === key) this.join(node, pod, 1);
+    }
+  }
+
+  /** @param {string} key @param {PodRow | null} row @param {Set<string>} touched */
+  putPod(key, row, touched) {
+    const known = this.pods.get(key);
+    if (known) this.part(known, touched);
+    if (!row) return;
+    this.pods.set(key, row);
+    if (!row.node) {
+      this.waiting.set(key, row);
+      return;
+    }
+    const node = this.nodes.get(row.node);
+    if (node) {
+      this.join(node, row, 1);
+      touched.add(row.node);
+    }
+  }
+
+  /** @param {PodRow} pod @param {Set<string>} touched */
+  part(pod, touched) {
+    this.pods.delete(pod.key);
+    this.waiting.delete(pod.key);
+    const node = this.nodes.get(pod.node);
+    if (!node) return;
+    this.join(node, pod, -1);
+    touched.add(pod.node);
+  }
+
+  /** @param {Node} node @param {PodRow} pod @param {1 | -1} way */
+  join(node, pod, way) {
+    if (way > 0) node.on.set(pod.key, pod);
+    else node.on.delete(pod.key);
+    if (!takesRoom(pod)) return;
+    node.usedCpu += way * pod.cpu;
+    node.usedMemory += way * pod.memory;
+  }
+
+  /** Who waits, by reason, the most first. @returns {[string, PodRow[]][]} */
+  reasons() {
+    /** @type {Map<string, PodRow[]>} */
+    const found = new Map();
+    for (const pod of this.waiting.values()) {
+      const why = pod.why || (pod.state === "Pending" ? "not tried yet" : pod.state);
+      const among = found.get(why);
+      if (among) among.push(pod);
+      else found.set(why, [pod]);
+    }
+    return [...found].sort((a, b) => b[1].length - a[1].length || (a[0] < b[0] ? -1 : 1));
+  }
+}
+
+/** How full a node is: the fuller of CPU and memory, in percent. @param {Node} node */
+export function fullness(node) {
+  const cpu = node.cpu ? node.usedCpu / node.cpu : 0;
+  const memory = node.memory ? node.usedMemory / node.memory : 0;
+  return 100 * Math.max(cpu, memory);
+}
+
+/** What keeps pods away from a node; empty if nothing does. @param {NodeRow} node */
+export function mark(node) {
+  if (node.ready === "Unknown") return "unreachable";
+  if (node.ready === "False") return "not ready";
+  if (node.cordoned) return "cordoned";
+  return node.ready === "" ? "no condition yet" : "";
+}
