@@ -1,6 +1,6 @@
 """What a store holds, as it is read: by name, in order, as it was, decoded.
 
-`Indexes` find records by more than their name: pods by node, pods by controller.
+`StoreIndexes` find records by more than their name: pods by node, pods by controller.
 
 Any thread may read; records are immutable. Decoding is for the thread that writes, since what was
 decoded is remembered.
@@ -123,7 +123,7 @@ class Index:
         return copy
 
 
-class Indexes:
+class StoreIndexes:
     """All indexes of a store."""
 
     def __init__(self) -> None:
@@ -149,9 +149,9 @@ class Indexes:
     def records(self, resource: GroupResource, name: str, key: str) -> list[Record]:
         return self.kept[resource][name].records(key)
 
-    def copied(self) -> "Indexes":
+    def copied(self) -> "StoreIndexes":
         """The same indexes of the same records, for another store."""
-        copy = Indexes()
+        copy = StoreIndexes()
         for resource, indexes in self.kept.items():
             copy.kept[resource] = {name: it.copied() for name, it in indexes.items()}
         return copy
@@ -162,7 +162,7 @@ class StoredObjects:
 
     def __init__(self, window: int = DEFAULT_WINDOW) -> None:
         self.history = History(window)
-        self.indexes = Indexes()
+        self.indexes = StoreIndexes()
         self._revision = 0
         self._begun = 0
         self._objects: defaultdict[GroupResource, dict[tuple[str, str], Record]] = defaultdict(dict)

@@ -45,7 +45,7 @@ class Listed(NamedTuple):
 Items: TypeAlias = list[Listed]
 
 
-class Page(NamedTuple):
+class RecordPage(NamedTuple):
     """A list, or a part of one: ``next`` is the token of the next part."""
 
     items: Items
@@ -133,13 +133,13 @@ def parse_bookmark(data: msgspec.Raw) -> int:
         raise MalformedResponseError(f"a bookmark cannot be read: {error}") from None
 
 
-def parse_list(form: ReplyForm, data: bytes) -> Page:
+def parse_list(form: ReplyForm, data: bytes) -> RecordPage:
     try:
         found = _LIST.decode(data)
     except msgspec.DecodeError as error:
         raise MalformedResponseError(f"it is not a list: {error}") from None
     items = [parse_object(form, bytes(item)) for item in found.items or ()]
-    return Page(items, parse_revision(found.metadata.revision), found.metadata.next)
+    return RecordPage(items, parse_revision(found.metadata.revision), found.metadata.next)
 
 
 def parse_revision(text: str) -> int:

@@ -28,6 +28,12 @@ from kubescene.results import measures, rows
 from kubescene.results.ledger_entries import DELETED, PENDING
 from kubescene.results.measures.measure import RESOURCE, Measure, ResourceMeasure
 from kubescene.results.measures.own import OwnFunction, own_measures
+from kubescene.results.over_time.requests import (
+    TrafficRow,
+    WindowRow,
+    traffic_rows,
+    window_rows,
+)
 from kubescene.results.over_time.scaling import ScalingRow, scaling_rows
 from kubescene.results.over_time.series import (
     CHANGE_OR_STEP,
@@ -121,6 +127,8 @@ WORKLOAD = row_type("workload", WorkloadRow, series=list_of(WORKLOAD_POINT))
 ROLLOUT = row_type("rollout", RolloutRow)
 BUDGET = row_type("budget", BudgetRow)
 SCALING = row_type("scaling", ScalingRow)
+TRAFFIC = row_type("traffic", TrafficRow)
+WINDOW = row_type("window", WindowRow)
 ROW_TYPES: Mapping[Type, type[msgspec.Struct]] = {
     POD: rows.PodRow,
     NODE: rows.NodeRow,
@@ -134,6 +142,8 @@ ROW_TYPES: Mapping[Type, type[msgspec.Struct]] = {
     ROLLOUT: RolloutRow,
     BUDGET: BudgetRow,
     SCALING: ScalingRow,
+    TRAFFIC: TrafficRow,
+    WINDOW: WindowRow,
     POINT: SeriesRow,
 }
 
@@ -227,6 +237,14 @@ def scaling(run: RunSource) -> list[Any]:
     return plain(scaling_rows(run))
 
 
+def traffic_by_name(run: RunSource) -> dict[str, Any]:
+    return {row.traffic: msgspec.to_builtins(row) for row in traffic_rows(run)}
+
+
+def windows(run: RunSource) -> list[Any]:
+    return plain(window_rows(run))
+
+
 def series(run: RunSource) -> list[Any]:
     return plain(series_rows(run.ledger, CHANGE_OR_STEP))
 
@@ -270,6 +288,20 @@ ALL = (
     Variable("rollouts", "Every roll-out of a workload.", list_of(ROLLOUT), rollouts),
     Variable("budgets", "The PodDisruptionBudgets that ever were.", list_of(BUDGET), budgets),
     Variable("scaling", "Every change of a scale by an autoscaler.", list_of(SCALING), scaling),
+    Variable(
+        "traffic",
+        'What became of all requests of a Traffic, by `NAMESPACE/NAME`: `traffic["default/web"]'
+        ".p99_ms < 300.0`, where those that failed took their time-out.",
+        map_of(STRING, TRAFFIC),
+        traffic_by_name,
+    ),
+    Variable(
+        "windows",
+        "The same for every window of 15 seconds: "
+        "`windows.all(w, w.time_s < 600.0 || w.p99_ms < 300.0)`.",
+        list_of(WINDOW),
+        windows,
+    ),
     Variable(
         "series",
         "The cluster [over virtual time](#over-virtual-time), from each change and each step on.",

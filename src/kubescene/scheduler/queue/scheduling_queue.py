@@ -41,7 +41,6 @@ from kubescene.scheduler.queue.waiting_places import (
     ERROR_BACKOFF,
     IN_FLIGHT,
     UNSCHEDULABLE,
-    Group,
     Heap,
     InFlight,
     Place,
@@ -50,6 +49,7 @@ from kubescene.scheduler.queue.waiting_places import (
     Strategy,
     Tickets,
     Unschedulable,
+    WaitingGroup,
 )
 from kubescene.scheduler.state.pods import Identified, PodInfo
 
@@ -415,7 +415,7 @@ class SchedulingQueue:
         return [each for each in found if each.group and each.group.rejection == rejection]
 
     def _helped(
-        self, group: Group, asked: list[Interest], change: Change
+        self, group: WaitingGroup, asked: list[Interest], change: Change
     ) -> Iterable[tuple[QueuedPod, Strategy]]:
         """The pods of a group that an event may help, and how."""
         entries = group.entries

@@ -51,7 +51,8 @@ class TrafficMeasured(Struct, frozen=True):
     """What became of the requests of a Traffic in the window that ends now; times in nanoseconds.
 
     ``ready`` pods serve at its end, ``cpu`` is what they used in the mean, in millicores.
-    ``window`` is how long it was, ``objective`` the response time of those that are good.
+    ``window`` is how long it was, ``timeout`` is negative if there is none. ``percentile`` of all
+    responses are to take no longer than ``objective``; those that do are good.
     """
 
     namespace: str
@@ -59,7 +60,9 @@ class TrafficMeasured(Struct, frozen=True):
     window: int
     ready: int
     cpu: int
+    timeout: int
     objective: int
+    percentile: float
     counts: WindowCounts
 
 
@@ -219,8 +222,18 @@ class Serving:
         self._measured_at, self._used, self._used_at = at, used, used_at
         for served in [each for each in self.pods.values() if self._is_over(each, now)]:
             self.end(served, now)
-        objective = int(self.spec.objective.response_time)
-        return TrafficMeasured(self.namespace, self.name, width, self.ready, cpu, objective, counts)
+        objective = self.spec.objective
+        return TrafficMeasured(
+            self.namespace,
+            self.name,
+            width,
+            self.ready,
+            cpu,
+            int(self.spec.request.timeout),
+            int(objective.response_time),
+            objective.percentile,
+            counts,
+        )
 
     def _is_over(self, served: ServedPod, now: int) -> bool:
         if served.draining is not None:
