@@ -63,9 +63,8 @@ PENDING = "Pending"
 TERMINAL = ("Succeeded", "Failed")
 UNHEARD = "Unknown"
 MENTION = b'"Unknown"'
-SPECIAL = (b'"activeDeadlineSeconds"', b'"readinessGates"')
+DEADLINE, GATED = b'"activeDeadlineSeconds"', b'"readinessGates"'
 """Of what a pod's spec may ask more than that its containers run."""
-GATED = b'"readinessGates"'
 SECOND_GENERATION = 2
 NO_BEHAVIOUR = PodBehaviour()
 
@@ -265,7 +264,7 @@ class KubeletReconciler:
         """Whether more may happen to a pod than that it starts, is ready, and is stopped."""
         if record.metadata_mentions(ANNOTATED) or record.node in self._pulling:
             return True
-        if any(map(record.members_mention, SPECIAL)):
+        if record.members_mention(DEADLINE) or record.members_mention(GATED):
             return True
         namespace, labels = record.namespace, record.labels
         return any(each.is_of(namespace, labels) for each in self._workloads)

@@ -96,6 +96,7 @@ TAINTS: Mapping[str, tuple[str, str]] = {
 """Effects of taints, the controller that acts on them, and what is missing without it."""
 
 DUTIES: Mapping[str, str] = {
+    "cluster-autoscaler": "node groups keep their size",
     "endpoints": "Services have no Endpoints",
     "endpointslice": "Services have no EndpointSlices",
     "endpointslicemirroring": "Endpoints that users write have no EndpointSlices",
