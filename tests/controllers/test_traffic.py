@@ -455,3 +455,28 @@ def test_a_node_of_which_more_can_be_allocated_serves_more() -> None:
     [after] = serving(cluster).scraped(cluster.clock.now())
     used = before.resources["cpu"], after.resources["cpu"]
     assert used == pytest.approx((1000, 3000), abs=1)
+
+
+def test_stolen_cpu_is_nobodys() -> None:
+    load = traffic(arrivals=constant(300), request={**REQUEST, "ioTime": "0s"})
+    cluster = world(deployment(1, limit="none"), load, nodes=1, cpu="4")
+    cluster.advance("15s")
+    outage = {"nodes": {}, "what": "CpuStolen", "cpuShare": 0.25, "for": "15s"}
+    kind = {"apiVersion": "kubescene.dev/v1alpha1", "kind": "Outage", "metadata": {"name": "o"}}
+    cluster.create({**kind, "spec": outage})
+    used = []
+    for _ in range(2):
+        cluster.advance("15s")
+        [pod] = serving(cluster).scraped(cluster.clock.now())
+        used.append(pod.resources["cpu"])
+    assert used == [pytest.approx(3000, abs=1), pytest.approx(4000, abs=1)]
+
+
+def test_two_traffics_to_one_pod_say_that_they_share_nothing() -> None:
+    cluster = world(deployment(), traffic(), traffic("other"))
+    assert status(cluster)["message"] == (
+        "pods serve default/other, too: each of both has all of their CPU"
+    )
+    cluster.delete("traffics", "other")
+    cluster.advance("15s")
+    assert "message" not in status(cluster)

@@ -97,7 +97,7 @@ class ClusterSnapshot:
 
     def show(self, nodes: Iterable[SeenNode], pods: Iterable[SeenPod]) -> None:
         """Start anew from these nodes and the pods on them; what is as it was is not touched."""
-        self._take_back(0)
+        self.forget_suppositions()
         placed = _by_node(nodes, pods)
         for name in [each for each in self._nodes if each not in placed]:
             self._drop(name)
@@ -109,14 +109,25 @@ class ClusterSnapshot:
             self._exchange(name, wanted)
         self._undo.clear()
 
+    def forget_suppositions(self) -> None:
+        """Back to what was shown last."""
+        self._take_back(0)
+
+    @property
+    def position(self) -> int:
+        """Where the ring goes on."""
+        return self._next
+
     def _exchange(self, name: str, wanted: Sequence[SeenPod]) -> None:
         """Have exactly these pods on a node, in this order."""
         there = self._pods.setdefault(name, [])
         if [each.pod for each in there] == wanted:
             return
         known = {each.pod: each for each in there}
-        for pod in known.keys() - set(wanted):
-            self._table.remove_pod(known[pod].info, name)
+        kept = set(wanted)
+        for each in there:
+            if each.pod not in kept:
+                self._table.remove_pod(each.info, name)
         self._pods[name] = [known.get(pod) or self._added(pod, name) for pod in wanted]
 
     def _added(self, pod: SeenPod, name: str) -> "Placed":

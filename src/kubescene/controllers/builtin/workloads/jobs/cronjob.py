@@ -104,8 +104,11 @@ class CronJobReconciler:
         jobs = [*self._jobs[uid].values()]
         return CronJobPass(cron_job, jobs, self._made[uid], now).plan()
 
-    def refused(self, key: ObjectKey, write: Write, error: ApiError, reader: Reader) -> Plan:
+    def refused(
+        self, key: ObjectKey, write: Write, error: ApiError, reader: Reader, now: int
+    ) -> Plan:
         """A Job that is there already, or not any more, needs nothing; others are told of."""
+        del now
         cron_job = reader.find(ObjectRef(CRON_JOB, key.name, key.namespace))
         if cron_job is not None and isinstance(write, Create):
             self._made[cron_job["metadata"]["uid"]].pop(write.obj["metadata"]["name"], None)

@@ -158,8 +158,11 @@ class JobReconciler:
         self._back_offs[uid] = job_pass.back_off
         return Plan((*loose, *plan.writes), plan.requeue_after, plan.notices)
 
-    def refused(self, key: ObjectKey, write: Write, error: ApiError, reader: Reader) -> Plan:
+    def refused(
+        self, key: ObjectKey, write: Write, error: ApiError, reader: Reader, now: int
+    ) -> Plan:
         """What is gone need not be deleted; a pod that may not be made is told of."""
+        del now
         job = reader.find(ObjectRef(JOB, key.name, key.namespace))
         if job is None or (isinstance(error, NotFoundError) and not isinstance(write, Create)):
             return NOTHING

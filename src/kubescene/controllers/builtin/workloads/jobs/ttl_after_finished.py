@@ -39,8 +39,10 @@ class TtlAfterFinishedReconciler:
         options = DeleteOptions(uid=job["metadata"]["uid"], propagation_policy="Foreground")
         return Plan((Delete(ObjectRef.to(job), options),))
 
-    def refused(self, key: ObjectKey, write: Write, error: ApiError, reader: Reader) -> Plan:
-        del key, write, reader
+    def refused(
+        self, key: ObjectKey, write: Write, error: ApiError, reader: Reader, now: int
+    ) -> Plan:
+        del key, write, reader, now
         if isinstance(error, NotFoundError):
             return NOTHING
         raise error
