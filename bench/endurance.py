@@ -189,7 +189,10 @@ def play_scenarios(port: int) -> None:
 
 
 def _phase(client: Client, name: str) -> str:
-    rows = json.loads(client.ask("GET", SCENARIOS, accept=TABLE))["rows"]
+    try:
+        rows = json.loads(client.ask("GET", SCENARIOS, accept=TABLE))["rows"]
+    except ValueError:
+        return "unknown: the world is just being reset"
     return next((str(row["cells"][1]) for row in rows if row["cells"][0] == name), "")
 
 

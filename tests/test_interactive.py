@@ -51,6 +51,20 @@ def test_the_words_of_debuggers_are_known() -> None:
     assert talk("step", "next", "status")[1] == talk("minor", "major", "state")[1]
 
 
+def test_a_drain_is_added_while_it_is_paused_and_a_wrong_one_refused() -> None:
+    drain = "add {step: 3, id: %s, drainOperation: {names: [n], force: true%s}}"
+    wrong, right = drain % ("wrong", ", timeout: soon"), drain % ("right", "")
+    _, shown = talk("end", wrong, right, "end", "state")
+    assert shown[:4] == [
+        "Paused at step 2.1: Finished",
+        "spec.operations[4] (id 'wrong').drainOperation.timeout: "
+        "'soon' is not a duration such as 90s, 5m or 1h30m",
+        "added as operation 'right'",
+        "Paused at step 3.0: Finished",
+    ]
+    assert shown[5] == "1 nodes, 0 pods on them, 0 wait"
+
+
 def test_the_worst_case_is_added_while_it_is_paused() -> None:
     session, shown = talk("end", WORST, "end", "state", "explain worst")
     assert shown[:3] == [

@@ -6,6 +6,10 @@ from typing import Any, TypeVar
 K = TypeVar("K")
 V = TypeVar("V")
 
+KEPT = 1024
+"""So many entries are kept where nothing speaks for another number: more classes, templates and
+forms than any workload of ``bench`` has at a time. Results never depend on it."""
+
 
 class BoundedDict(OrderedDict[K, V]):
     """At most so many entries: the oldest goes first.
@@ -13,7 +17,7 @@ class BoundedDict(OrderedDict[K, V]):
     Whoever calls `move_to_end` for an entry that was asked for keeps those longest that are.
     """
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int = KEPT) -> None:
         super().__init__()
         self._most = most
 

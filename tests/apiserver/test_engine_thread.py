@@ -218,7 +218,10 @@ def test_a_key_whose_reconciliation_fails_is_not_lost(engine: EngineThread) -> N
             looked.put(key)
             return NOTHING
 
-        def refused(self, key: ObjectKey, write: Write, error: ApiError, reader: Reader) -> Plan:
+        def refused(
+            self, key: ObjectKey, write: Write, error: ApiError, reader: Reader, now: int
+        ) -> Plan:
+            del now
             raise error
 
     cluster = cluster_of(engine)

@@ -1,16 +1,19 @@
 """A server that can be told from a dead one, and that ends when it is told to."""
 
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import count
 from threading import Event
 
 import pytest
 
 from apiserver.http import CONFIG_MAPS, PODS, Http, config_map, pod
-from kubescene.apiserver.server import Server
+from kubescene.apiserver import server as serving
+from kubescene.apiserver.server import Server, SlowClients
 from kubescene.clock import MILLISECOND
 from kubescene.scheduler.queue.scheduling_queue import SchedulingQueue
 from kubescene.scheduler.scheduler import Scheduler
@@ -111,3 +114,55 @@ def test_a_signal_ends_a_server_whose_engine_is_stuck(number: int, how: str) -> 
     _, said = process.communicate(timeout=60)
     assert process.returncode == 0
     assert "the engine is stuck" in said
+
+
+BEGUN = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: "
+HALF = (
+    b"POST /api/v1/namespaces/default/configmaps HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+    b"Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{"
+)
+WHOLE = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+WATCH = b"GET /api/v1/pods?watch=true HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+CUT_OFF = {
+    "who says nothing": b"",
+    "who never ends the headers": BEGUN,
+    "who never ends the body": HALF,
+    "who never ends the headers of a second request": WHOLE + BEGUN,
+    "who is answered before the body ends": HALF.replace(b"application/json", b"text/none"),
+}
+KEPT = {"who waits between requests": WHOLE, "who watches": WATCH}
+
+
+@pytest.mark.parametrize("said", (CUT_OFF | KEPT).values(), ids=CUT_OFF | KEPT)
+def test_clients_that_never_finish_a_request_are_cut_off(
+    said: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A byte now and then does not help; here time goes by the looks of the server."""
+    looks = count()
+    monkeypatch.setattr(serving, "QUIET_S", 0.01)
+    look = SlowClients.look
+    monkeypatch.setattr(SlowClients, "look", lambda self, now: look(self, float(next(looks))))
+    with (
+        Server(port=0, request_timeout_s=40) as server,
+        socket.create_connection(("127.0.0.1", server.port), 60) as client,
+    ):
+        if said == WHOLE + BEGUN:
+            client.sendall(WHOLE)
+            assert client.recv(65536)
+        client.sendall(said.removeprefix(WHOLE) if said != WHOLE else said)
+        client.settimeout(0.02)
+        begun = next(looks)
+        while next(looks) < begun + 150 and not has_ended(client, slow=said in (BEGUN, HALF)):
+            pass
+        assert has_ended(client) == (said in CUT_OFF.values())
+
+
+def has_ended(client: socket.socket, *, slow: bool = False) -> bool:
+    try:
+        if slow:
+            client.sendall(b" ")
+        return client.recv(65536) == b""
+    except TimeoutError:
+        return False
+    except OSError:
+        return True

@@ -110,3 +110,25 @@ def test_a_traffic_run_may_be_tried_without_being_kept(http: Http) -> None:
     assert [each["id"] for each in http.get("/runs").json["runs"]] == [1]
     refused = http.post("/run?dryRun=All", {"run_for": -1})
     assert (refused.status, "run_for" in refused.message) == (400, True)
+
+
+class TestKeptRuns:
+    def test_a_run_explains_a_pod_and_is_compared_with_itself(self, live: Http) -> None:
+        scenarios = "/apis/simulation.kube-scheduler-simulator.x-k8s.io/v1alpha1/scenarios"
+        example = (STATIC / "app" / "examples" / "preemption.yaml").read_bytes()
+        made = live.request("POST", scenarios, example, content_type="application/yaml")
+        assert made.status == 201
+        while live.get(f"{scenarios}/preemption").json["status"].get("phase") != "Succeeded":
+            pass
+        [attempt] = live.get("/simulator/v1/runs/scenario-1/explain?pod=batch-1").json["attempts"]
+        assert attempt["node"] == "node-1"
+        own = live.get("/simulator/v1/scenarios/preemption/explain?pod=batch-1").json["attempts"]
+        assert own == [attempt]
+        same = live.get("/simulator/v1/compare?a=scenario-1&b=scenario-1").json
+        assert same["equal"] is True
+
+    def test_what_cannot_be_compared_is_said(self, http: Http) -> None:
+        assert http.get("/simulator/v1/compare?a=scenario-1").status == 400
+        assert http.get("/simulator/v1/compare?a=scenario-1&b=scenario-2").status == 404
+        assert http.get("/simulator/v1/runs/traffic-1/explain?pod=a").status == 400
+        assert http.get("/simulator/v1/runs/scenario-9/explain?pod=a").status == 404

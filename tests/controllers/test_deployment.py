@@ -190,14 +190,14 @@ def test_a_refused_set_shows_in_the_conditions(world: ClusterWorld) -> None:
     client = world.client(world.actor)
     refusal = ForbiddenError("no more sets")
     write = Create(make_replica_set("web-x").build())
-    plan = DeploymentReconciler().refused(ObjectKey("default", "web"), write, refusal, client)
+    plan = DeploymentReconciler().refused(ObjectKey("default", "web"), write, refusal, client, 0)
     (told,) = plan.writes
     assert isinstance(told, Patch)
     make(told, client)
     assert reason(world) == ("False", "ReplicaSetCreateError")
     message = 'Failed to create new replica set "web-x": no more sets'
     assert condition(world)["message"] == message
-    again = DeploymentReconciler().refused(ObjectKey("default", "web"), write, refusal, client)
+    again = DeploymentReconciler().refused(ObjectKey("default", "web"), write, refusal, client, 0)
     assert not again.writes
 
 

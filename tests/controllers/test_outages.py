@@ -4,10 +4,12 @@ import json
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from kubescene.cluster import ClusterOptions, ClusterWorld
 from kubescene.controllers.builtin.outages.definition import DEFINITION, NOT_YET, SIMULATED
-from kubescene.testing import make_node, make_pod
+from kubescene.testing import make_node, make_pod, make_replica_set
 from kubescene.types import JsonObject
 
 
@@ -181,6 +183,48 @@ def test_forks_and_split_advances_come_to_the_same(cluster: ClusterWorld) -> Non
     for _ in range(12):
         fork.advance("1m")
     assert [*map(dict, fork.list("nodes"))] == [*map(dict, cluster.list("nodes"))]
+
+
+OUTAGES = st.lists(
+    st.sampled_from(
+        [
+            ("NodesSilent", {"for": "4m", "share": 0.5}),
+            ("NodesSilent", {"after": "30s"}),
+            ("SpotReclaim", {"count": 1, "notice": "90s"}),
+            ("NodesGone", {"count": 1, "after": "2m"}),
+            ("ImagePull", {"pullTime": "40s", "for": "3m"}),
+            ("CpuStolen", {"cpuShare": 0.5, "after": "1m", "for": "1m"}),
+        ]
+    ),
+    min_size=1,
+    max_size=3,
+    unique_by=str,
+)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    outages=OUTAGES,
+    cuts=st.lists(st.integers(1, 300), min_size=1, max_size=6),
+    fork_at=st.integers(0, 5),
+)
+def test_however_time_is_cut_and_worlds_are_forked_outages_do_the_same(
+    outages: list[tuple[str, JsonObject]], cuts: list[int], fork_at: int
+) -> None:
+    cluster = ClusterWorld(ClusterOptions(events=True, seed=3))
+    nodes(cluster, 4)
+    cluster.create(make_replica_set("web").replicas(5))
+    cluster.settle()
+    for number, (what, spec) in enumerate(outages):
+        cluster.create(outage(f"o{number}", what, **spec))
+    whole = cluster.fork()
+    whole.advance(float(sum(cuts)))
+    for number, cut in enumerate(cuts):
+        if number == fork_at:
+            cluster = cluster.fork()
+        cluster.advance(float(cut))
+    for kind in ("nodes", "pods", "outages", "replicasets", "events"):
+        assert [*map(dict, cluster.list(kind))] == [*map(dict, whole.list(kind))], kind
 
 
 @pytest.mark.parametrize(

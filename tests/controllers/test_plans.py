@@ -57,7 +57,10 @@ class Planned:
     def reconcile(self, key: ObjectKey, reader: Reader, now: int) -> Plan:
         return self._plan
 
-    def refused(self, key: ObjectKey, write: Write, error: ApiError, reader: Reader) -> Plan:
+    def refused(
+        self, key: ObjectKey, write: Write, error: ApiError, reader: Reader, now: int
+    ) -> Plan:
+        del now
         self.errors.append(error)
         return self._repair
 
@@ -163,7 +166,10 @@ class Patient:
         self.looked.append(now)
         return Plan(requeue_after=self.due - now) if self.due > now else NOTHING
 
-    def refused(self, key: ObjectKey, write: Write, error: ApiError, reader: Reader) -> Plan:
+    def refused(
+        self, key: ObjectKey, write: Write, error: ApiError, reader: Reader, now: int
+    ) -> Plan:
+        del now
         raise error
 
 

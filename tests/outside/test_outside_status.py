@@ -20,7 +20,7 @@ from kubescene.results import Summary
 from kubescene.results.summary import OutsideOutcome, Placement
 from kubescene.scenario.outside import OutsideController, OutsideKind, OutsideStatus, WaiterSpec
 from kubescene.scenario.phases import ScenarioPhase
-from kubescene.scenario.resource import State, status_of
+from kubescene.scenario.resource import ScenarioState, status_of
 from outside_runs import FAN_OUT, config_map, create, done, scenario, stage
 
 SCHEDULER, OPERATOR, BAG = OutsideKind.SCHEDULER, OutsideKind.OPERATOR, OutsideKind.BAG
@@ -54,7 +54,7 @@ def test_equal_runs_are_promised_only_where_nothing_was_guessed(
 
 def test_the_status_says_it_in_the_words_of_the_api() -> None:
     told = OutsideStatus("x", "operator", ("parked", "still"), same_bytes=True)
-    state = State(ScenarioPhase.RUNNING, "", ScenarioStep(0, 0), None, "", (), ())
+    state = ScenarioState(ScenarioPhase.RUNNING, "", ScenarioStep(0, 0), None, "", (), ())
     assert "outside" not in status_of(state)
     assert status_of(state._replace(outside=(told,)))["outside"] == [
         {

@@ -4,6 +4,7 @@ Everything runs twice: against our own server in the place of a real one, and ag
 kube-apiserver with etcd where they are there (visibly skipped otherwise).
 """
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,7 @@ from kubescene.results import open_run
 from kubescene.runs.requests import read
 from kubescene.scenario.phases import ResultsStrategy
 from kubescene.testing import make_deployment, make_node, make_pod
-from kubescene.timeline import PodScheduled, TimelineLog
+from kubescene.timeline import OperationOutcome, PodScheduled, TimelineLog
 from kubescene.types import JsonObject
 from remote.api_servers import ApiServer, client_of, make_disposable
 from remote.players import Stage, staged
@@ -47,7 +48,9 @@ PLAYED = (
     "10-zone-lost",
     "11-devices",
     "12-expectations",
+    "14-silent-zone",
 )
+ENDING = re.compile(r"(?<=-)[a-z0-9]{5}(?![a-z0-9])")
 CONFIG_MAP = GroupVersionKind("", "v1", "ConfigMap")
 WEBHOOKS = GroupVersionKind("admissionregistration.k8s.io", "v1", "ValidatingWebhookConfiguration")
 
@@ -120,6 +123,46 @@ def test_a_scenario_places_pods_as_in_the_embedded_world(stage: Stage, example: 
     assert played["status"]["scenarioResult"]["timeline"].keys() == (
         expected.scenario["status"]["scenarioResult"]["timeline"].keys()
     )
+
+
+def drained() -> JsonObject:
+    """Two nodes are emptied, of which a budget lets go one pod at a time; one has a bare pod."""
+    nodes = [make_node(f"n{number}").cpu("8").build() for number in range(3)]
+    web = make_deployment("web").replicas(6).build()
+    budget = {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "web", "namespace": "default"},
+        "spec": {"maxUnavailable": 1, "selector": web["spec"]["selector"]},
+    }
+    bare = make_pod("bare").cpu("1").select(**{"kubernetes.io/hostname": "n1"}).build()
+    drain = {"names": ["n0", "n1"], "timeout": "2m"}
+    return scenario(
+        "drained",
+        *(create(1, obj) for obj in (*nodes, budget, web, bare)),
+        {"id": "out", "step": 2, "drainOperation": drain},
+        {"id": "wait", "step": 2, "advanceOperation": {"duration": "5m"}},
+        done(2),
+    )
+
+
+def test_a_drain_goes_as_in_the_embedded_world(stage: Stage) -> None:
+    expected = kubescene.run(drained())
+    played = stage.play(drained())
+    assert played["status"]["phase"] == str(expected.phase), played["status"].get("message")
+    run = stage.player.scenarios.run_named("drained")
+    assert run is not None
+    outcomes = [fact for fact in expected.log if isinstance(fact, OperationOutcome)]
+    states = [(fact.state, fact.subject) for fact in outcomes]
+    assert ("Drained", "n0") in states
+    assert ("Refused", "n1") in states
+    found = [fact for fact in run.log if isinstance(fact, OperationOutcome)]
+    assert [without_id(fact) for fact in found] == [without_id(fact) for fact in outcomes]
+
+
+def without_id(fact: OperationOutcome) -> tuple[str, str, str]:
+    """What was told, without the endings of names that somebody else makes up."""
+    return fact.state, ENDING.sub("?", fact.subject), ENDING.sub("?", fact.message)
 
 
 def named(kind: str, name: str, api_version: str = "v1", namespace: str = "") -> JsonObject:

@@ -630,3 +630,37 @@ def test_steps_count_pods_that_were_tried_in_vain_once(tmp_path: Path) -> None:
 def test_decisions_have_their_time_if_time_passed(tmp_path: Path) -> None:
     times = {each.time for each in contents(example("time-passes", tmp_path)).decisions}
     assert times == {"", "+1 min", "+1 min 35 s"}
+
+
+# -- workloads -----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def rollout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return example("a-rollout", tmp_path_factory.mktemp("rollout"))
+
+
+def test_workloads_are_drawn_on_the_axis_of_the_run(rollout: Path) -> None:
+    """Of 720 s: a roll-out from 0 to 25 s and one from 120 to 195 s, five of six pods meanwhile."""
+    (shop,) = contents(rollout).workloads
+    assert [(each.begin, each.end) for each in shop.rollouts] == [(0, 35), (166, 271)]
+    assert (len(shop.levels), min(shop.levels[10:]), shop.levels[-1]) == (200, 5, 6)
+    assert (shop.ready, shop.least, shop.rollout) == ("6 of 6", "5", "1 min 15 s, 2 in all")
+    assert (shop.below, shop.spans_below, shop.short) == ("0 s", (), False)
+    (budget,) = contents(rollout).budgets
+    assert (budget.workloads, budget.healthy, budget.below) == ("Deployment/shop", "6 of 5", "0 s")
+    page = report_html(rollout)
+    assert page.count('class="over-time"') == 1
+    assert page.count('class="rolling"') == 2
+
+
+def test_names_of_workloads_are_text(rollout: Path, tmp_path: Path) -> None:
+    quoted = json.dumps(HOSTILE, ensure_ascii=False)[1:-1]
+    for name in ("timeline.jsonl", "summary.json", "explanations.jsonl"):
+        text = (rollout / name).read_text().replace("shop", quoted)
+        (tmp_path / name).write_text(text)
+    (shop,) = contents(tmp_path).workloads
+    assert HOSTILE in shop.name
+    page = report_html(tmp_path)
+    assert "<script>document.title" not in page
+    assert "<img" not in page

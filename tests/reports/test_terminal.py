@@ -13,6 +13,7 @@ from kubescene.reports.explaining import print_attempt
 from kubescene.reports.terminal import amount, print_summary
 from kubescene.reports.traffic import print_result
 from kubescene.results import ExpectationOutcome, NodeUse, Summary
+from kubescene.results.summary import WorkloadTold
 from kubescene.scenario import ScenarioBuilder
 from kubescene.testing import make_node, make_pod
 
@@ -159,3 +160,24 @@ def test_it_is_red_on_a_terminal_and_nothing_is_green_but_what_holds() -> None:
 def test_a_run_whose_expectations_hold_is_green() -> None:
     fine = Summary(scenario="s", phase="Succeeded", expectations=failing().expectations[:1])
     assert "\x1b[1;32mSucceeded" in shown(fine, colours=True).splitlines()[0]
+
+
+# -- workloads -----------------------------------------------------------------------------------
+
+
+def test_workloads_that_lack_pods_come_first() -> None:
+    fine = WorkloadTold("default/a", "Deployment", 2, 2, 2, 2, "Complete", 12.0, 0.0, levels=[2])
+    short = WorkloadTold(
+        "default/b", "Deployment", 3, 1, 1, 1, "Stalled", None, 61.0, 4, levels=[1]
+    )
+    done = WorkloadTold("default/c", "Job", 3, completions=2, failures=1, levels=[2])
+    text = shown(Summary(workloads=[fine, short, done]), 120)
+    first, second, third = (line.split() for line in text.splitlines() if "default/" in line)
+    assert first[:2] == ["default/b", "Deployment"]
+    assert {"1/3", "Stalled", "4"} <= {*first}
+    assert {"2/2", "12", "0"} <= {*second}
+    assert {"default/c", "Job", "2", "1"} <= {*third}
+
+
+def test_runs_without_workloads_say_nothing_of_them() -> None:
+    assert "Workloads" not in shown(Summary(scenario="x"), 120)

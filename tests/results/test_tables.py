@@ -41,6 +41,8 @@ NAMES = [
     "rollouts",
     "budgets",
     "scaling",
+    "traffic",
+    "windows",
     "series",
     "workload_series",
 ]

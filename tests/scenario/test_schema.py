@@ -28,6 +28,7 @@ def fits(value: Any, schema: JsonObject) -> bool:
     kinds: dict[str, Any] = {
         "string": str,
         "integer": int,
+        "number": int | float,
         "boolean": bool,
         "object": dict,
         "array": list,

@@ -245,6 +245,39 @@ def test_numbers_of_the_traffic_form_are_played_as_they_are_moved(
     shows(page, "850", "#figures")
 
 
+def test_runs_that_were_played_are_seen_again_and_compared(
+    browser: Browser, server: Server
+) -> None:
+    """Play, change the scheduler, play again: who stands elsewhere, and which plugin moved it."""
+    page = open_(browser, server, "/ui")
+    shows(page, "Rehearse a cluster")
+    page.click_on("[data-example='preemption.yaml']")
+    until(page, "document.querySelector('#phase')?.textContent === 'Succeeded'")
+    packed = """fetch('/simulator/v1/schedulerconfiguration').then((r) => r.json()).then((c) => {
+        const fit = c.profiles[0].pluginConfig.find((each) => each.name === 'NodeResourcesFit');
+        fit.args.scoringStrategy.type = 'MostAllocated';
+        return fetch('/simulator/v1/schedulerconfiguration', {method: 'POST',
+            headers: {'content-type': 'application/json'}, body: JSON.stringify(c)});
+    }).then((r) => r.status)"""
+    assert page.evaluate(packed) == 202
+    press_on(page, "#again")
+    until(
+        page, "fetch('/simulator/v1/runs').then((r) => r.json()).then((d) => d.runs.length === 2)"
+    )
+    until(page, "document.querySelector('#phase')?.textContent === 'Succeeded'")
+    page = open_(browser, server, "/ui/run/scenario-1")
+    shows(page, "2 nodes", "#tile-told")
+    type_into(page, "#slider", "0")
+    shows(page, "Node node-0 created", "#lines")
+    page = open_(browser, server, "/ui/pod/default/batch-1?kept=scenario-1")
+    shows(page, "node-1 won", "#why")
+    page = open_(browser, server, "/ui/compare?a=scenario-1&b=scenario-2")
+    shows(page, "elsewhere", "#verdict")
+    shows(page, "default/batch-1")
+    shows(page, "NodeResourcesFit")
+    assert page.complaints == []
+
+
 def test_the_configuration_of_the_scheduler_is_shown_changed_and_refused(
     browser: Browser, populated: Server
 ) -> None:

@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import Any, TypeAlias, TypeVar
 
 from kubescene.api.quantity import MAX_INT64, Quantity, parse
+from kubescene.bounded import KEPT
 from kubescene.types import ReadOnlyObject
 
 CPU = "cpu"
@@ -24,7 +25,6 @@ PODS = "pods"
 DEFAULT_MILLI_CPU = 100
 DEFAULT_MEMORY = 200 * 1024 * 1024
 
-SHAPES_KEPT = 1024
 
 _NANO = 10**9
 _MILLI = 10**6
@@ -66,7 +66,7 @@ def node_allocatable(node: ReadOnlyObject) -> Amounts:
     return _offered(*((node.get("status") or {}).get("allocatable") or {}).items())
 
 
-@lru_cache(SHAPES_KEPT)
+@lru_cache(KEPT)
 def _offered(*amounts_listed: tuple[str, str | int | float]) -> Amounts:
     listed = dict(amounts_listed)
     amounts = rounded(_nanos(listed))

@@ -15,6 +15,7 @@ from kubescene.apiserver.engine_thread import SHUTTING_DOWN, EngineStoppedError,
 from kubescene.apiserver.kubernetes.discovery import DiscoveryDocuments
 from kubescene.apiserver.kubernetes.field_validation import FieldValidation
 from kubescene.apiserver.kubernetes.listing import ListServer
+from kubescene.apiserver.kubernetes.measured import MEASURED_TYPES, MetricsPages
 from kubescene.apiserver.kubernetes.pages import Health, ServerPages
 from kubescene.apiserver.kubernetes.paths import find_target, verb_of
 from kubescene.apiserver.kubernetes.rendering import Renderer
@@ -100,7 +101,10 @@ class ApiServer:
         engine, table, scheme = self.engine, self.table, self.engine.cluster.scheme
         lister = ListServer(self.registry, engine)
         pages = ServerPages(
-            self.registry.store, DiscoveryDocuments(scheme), self.health, lambda: table.paths
+            self.registry.store,
+            DiscoveryDocuments(scheme, more=MEASURED_TYPES),
+            self.health,
+            lambda: table.paths,
         )
         openapi = OpenApi(scheme, Definitions(self.registry.store))
         table.add(
@@ -108,6 +112,7 @@ class ApiServer:
                 self.verbs, lister, self.renderer, self.streams, self.authorizer
             ).routes()
         )
+        table.add(*MetricsPages(engine).routes())
         table.add(*pages.routes(), *OpenApiPages(openapi).routes(), *UiPages().routes(), slash=True)
         table.add(
             *Worlds(engine, scenarios).routes(),

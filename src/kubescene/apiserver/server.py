@@ -11,10 +11,11 @@ import logging
 import signal
 import socket
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from threading import Event, Thread, current_thread, main_thread
 from types import TracebackType
+from typing import Any, cast
 
 import uvicorn
 
@@ -45,6 +46,8 @@ SWITCH_INTERVAL_S = 0.001
 Measured: four times as many reads a second beside a busy engine, which loses a fifth of its pace.
 """
 
+REQUEST_TIMEOUT_S = 60.0
+"""As kube-apiserver's --request-timeout."""
 QUIET_S = 1.0
 """After so long without a request, what simulates traffic is loaded."""
 
@@ -80,11 +83,49 @@ class Warming:
             self._thread.join()
 
 
+class SlowClients:
+    """Cuts off those who take too long to say what they want. On the event loop.
+
+    A connection that is kept for the next request has its own limit; whoever waits for an answer,
+    or reads one, has none.
+    """
+
+    def __init__(self, connections: Collection[Any], limit_s: float) -> None:
+        self._connections = connections
+        self._limit_s = limit_s
+        self._since: dict[Any, tuple[object, float]] = {}
+
+    def look(self, now: float) -> None:
+        """Close what was unfinished for too long. To be called from time to time."""
+        before, self._since = self._since, {}
+        for connection in list(self._connections):
+            request = unfinished(connection)
+            if request is None:
+                continue
+            begun = before.get(connection, (None, 0.0))
+            since = begun[1] if begun[0] is request else now
+            self._since[connection] = request, since
+            if now - since > self._limit_s:
+                connection.transport.close()
+
+
+def unfinished(connection: Any) -> object | None:
+    """The request that a client of uvicorn is still sending; the connection before its headers."""
+    cycle = connection.cycle
+    if cycle is not None and cycle.more_body:
+        return cast("object", cycle)
+    is_kept = connection.timeout_keep_alive_task is not None
+    return connection if not is_kept and (cycle is None or cycle.response_complete) else None
+
+
 class _Uvicorn(uvicorn.Server):
     """Tells when it listens, and ends the streams before it waits for connections to close."""
 
-    def __init__(self, config: uvicorn.Config, app: ApiServer, *, warm: bool) -> None:
+    def __init__(
+        self, config: uvicorn.Config, app: ApiServer, *, warm: bool, request_timeout_s: float
+    ) -> None:
         super().__init__(config)
+        self._slow = SlowClients(self.server_state.connections, request_timeout_s)
         self._app = app
         self._warm = warm
         self.warming = Warming(app.traffic.load, self.requests)
@@ -117,11 +158,16 @@ class _Uvicorn(uvicorn.Server):
         self._tidy(-1)
 
     def _tidy(self, seen: int) -> None:
-        """Look for garbage in all that there is, best while nobody asks and nothing is played."""
+        """Look for garbage in all that there is, best while nobody asks and nothing is played.
+
+        And for clients who never finish what they say.
+        """
         requests = self.requests()
         if not self._app.engine.is_playing:
             tidy(is_busy=requests != seen, is_alone=not self.server_state.connections)
-        asyncio.get_running_loop().call_later(QUIET_S, self._tidy, requests)
+        loop = asyncio.get_running_loop()
+        self._slow.look(loop.time())
+        loop.call_later(QUIET_S, self._tidy, requests)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._app.end_waits()
@@ -130,7 +176,11 @@ class _Uvicorn(uvicorn.Server):
 
 
 class Server:
-    """One served cluster. ``warm``: what simulates traffic is loaded while nobody asks for it."""
+    """One served cluster. ``warm``: what simulates traffic is loaded while nobody asks for it.
+
+    Whoever takes longer than ``request_timeout_s`` for the headers or the body of a request is cut
+    off.
+    """
 
     def __init__(
         self,
@@ -145,6 +195,7 @@ class Server:
         traffic: TrafficPages | None = None,
         authorizer: Authorizer | None = None,
         warm: bool = False,
+        request_timeout_s: float = REQUEST_TIMEOUT_S,
     ) -> None:
         self.cluster = cluster or ClusterWorld(ClusterOptions(events=True), clock=WallClock())
         clocks = self.cluster.registry.clocks
@@ -175,7 +226,9 @@ class Server:
         self._socket = _listen(host, port)
         self.host = host
         self.port: int = self._socket.getsockname()[1]
-        self._uvicorn = _Uvicorn(_config(self.app), self.app, warm=warm)
+        self._uvicorn = _Uvicorn(
+            _config(self.app), self.app, warm=warm, request_timeout_s=request_timeout_s
+        )
         self._thread: Thread | None = None
 
     @property

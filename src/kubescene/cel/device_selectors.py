@@ -2,12 +2,12 @@
 
 from functools import lru_cache
 
+from kubescene.bounded import KEPT
 from kubescene.cel.errors import CompileError
 from kubescene.cel.programs import DEFAULT_COST, Program, compile_expression, worst_cost
 from kubescene.cel.sizes import Path
 from kubescene.cel.types import ANY, BOOL, QUANTITY, STRING, map_of, object_of
 
-COMPILED_KEPT = 1024
 LONGEST_EXPRESSION = 10 * 1024
 MOST_ATTRIBUTES = 32
 LONGEST_NAME, LONGEST_VALUE, LONGEST_DOMAIN = 32, 64, 63
@@ -24,7 +24,7 @@ DEVICE = object_of(
 TOO_COMPLEX = "too complex, exceeds cost limit"
 
 
-@lru_cache(maxsize=COMPILED_KEPT)
+@lru_cache(maxsize=KEPT)
 def compiled(expression: str) -> Program | str:
     """The program of a selector, or why it is none."""
     try:

@@ -18,6 +18,7 @@ from kubescene.scenario.reading.files import (
     read_file,
 )
 from kubescene.scenario.reading.object_files import ScenarioFolder
+from kubescene.scenario.reading.samples import with_samples
 from kubescene.types import JsonObject
 
 STDIN = "-"
@@ -56,7 +57,10 @@ def read_scenario(file: Path) -> ScenarioFile:
 
 def parsed(name: str, text: bytes, path: Path | None = None) -> ScenarioFile:
     try:
-        return ScenarioFile(name, parse_scenario(text, name), text, path)
+        scenario = parse_scenario(text, name)
+        if path is not None:
+            scenario = with_samples(scenario, ScenarioFolder(path.parent))
+        return ScenarioFile(name, scenario, text, path)
     except ScenarioError as error:
         if not error.path:
             advice = _other_command(name, text)

@@ -68,6 +68,12 @@ MaxRuns: TypeAlias = Annotated[
 Port: TypeAlias = Annotated[
     int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")
 ]
+RequestTimeout: TypeAlias = Annotated[
+    float,
+    typer.Option(
+        min=1, metavar="SECONDS", help="Cut off clients who take longer to send a request."
+    ),
+]
 Seed: TypeAlias = Annotated[
     int, typer.Option(min=-(2**63), max=2**63 - 1, help="Where names and uids begin.")
 ]
@@ -79,6 +85,7 @@ def serve(
     allow_remote: AllowRemote = False,
     controllers: Controllers = True,
     max_body: MaxBody = 3 * 1024 * 1024,
+    request_timeout: RequestTimeout = 60,
     seed: Seed = 0,
     clock: Clock = "wall",
     plugin: options.Plugins = None,
@@ -133,6 +140,7 @@ def serve(
         port,
         controllers=controllers,
         max_body=max_body,
+        request_timeout_s=request_timeout,
         allow_extenders=allow_extenders,
         results=results,
         traffic=pages,

@@ -26,6 +26,7 @@ from kubescene.registry.bootstrap import SCENARIOS, survives_wipe
 from kubescene.registry.custom_resources import DEFINITIONS
 from kubescene.scheduler.configuration.sources import SchedulerSource
 from kubescene.scheduler.configuration.sources import scheduler_options as scheduler_from
+from kubescene.usage.registry import UsageRegistry
 
 
 class ClusterWorld(Cluster):
@@ -73,6 +74,11 @@ class ClusterWorld(Cluster):
     def alarm(self) -> Alarm:
         """Rings when a controller has work."""
         return self.manager.alarm
+
+    @property
+    def usage(self) -> UsageRegistry:
+        """Who says what pods do."""
+        return self.manager.usage
 
     @property
     def slots(self) -> list[Slot]:

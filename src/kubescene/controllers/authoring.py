@@ -85,8 +85,10 @@ class ObjectReconciler:
         """Compare what is with what should be; ``now`` is virtual, in nanoseconds."""
         raise NotImplementedError
 
-    def refused(self, key: ObjectKey, write: Write, error: ApiError, reader: Reader) -> Plan:
-        del key, write, reader
+    def refused(
+        self, key: ObjectKey, write: Write, error: ApiError, reader: Reader, now: int
+    ) -> Plan:
+        del key, write, reader, now
         raise error
 
 
@@ -187,9 +189,11 @@ class GuardedReconciler:
             raise self._told(error, "reconcile", key.name) from error
         return self._checked(plan, "reconcile")
 
-    def refused(self, key: ObjectKey, write: Write, error: ApiError, reader: Reader) -> Plan:
+    def refused(
+        self, key: ObjectKey, write: Write, error: ApiError, reader: Reader, now: int
+    ) -> Plan:
         try:
-            plan: object = self._reconciler.refused(key, write, error, reader)
+            plan: object = self._reconciler.refused(key, write, error, reader, now)
         except ApiError:
             raise
         except Exception as other:

@@ -115,7 +115,9 @@ class Reconciler(Protocol):
         """Compare what is with what should be."""
         ...
 
-    def refused(self, key: ObjectKey, write: Write, error: ApiError, reader: Reader) -> Plan:
+    def refused(
+        self, key: ObjectKey, write: Write, error: ApiError, reader: Reader, now: int
+    ) -> Plan:
         """A planned write was refused.
 
         Re-raise ``error`` unless the controller can live with it.

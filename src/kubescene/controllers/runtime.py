@@ -114,7 +114,8 @@ class ReconcilerController:
                 record = self._written = make(write, self._client)
                 wrote = True
             except ApiError as error:
-                repair = self._reconciler.refused(key, write, error, self._client)
+                now = self._context.clock.now()
+                repair = self._reconciler.refused(key, write, error, self._client, now)
                 self._refused.add(key)
                 return self._carry_out(key, repair) or wrote
             if recorder.on and write.notice is not None:

@@ -53,12 +53,13 @@ class WindowCounter:
         self._arrived = 0
 
     def count(self, now: int) -> WindowCounts:
-        """The window that ends now. All that happens before has happened."""
+        """The window that ends now. All that happens before has happened, perhaps more."""
         columns, first, since = self._columns, self._first, self._since
         outcome, completed = columns.outcome[first:], columns.completed[first:]
         is_open = (outcome == RequestOutcome.OPEN) | (completed >= now)
         here = ~is_open & (completed >= since)
-        arrived, self._arrived = columns.count - self._arrived, columns.count
+        came = int(columns.arrived.searchsorted(now))
+        arrived, self._arrived = came - self._arrived, came
         kept = np.flatnonzero(is_open)
         self._first = first + int(kept[0]) if len(kept) else columns.count
         self._since = now
@@ -72,7 +73,7 @@ class WindowCounter:
             by_outcome[RequestOutcome.TIMEOUT],
             by_outcome[RequestOutcome.REFUSED],
             by_outcome[RequestOutcome.KILLED],
-            len(kept),
+            int((columns.arrived[first:][kept] < now).sum()),
             int(served.searchsorted(self._objective, side="right")),
             (*(percentile(served, each) for each in PERCENTS), percentile(served, 100)),
             tuple(percentile_of_all(served, failed, self._timeout, each) for each in PERCENTS),

@@ -32,7 +32,6 @@ from kubescene.recording.correlation import CorrelatedEvent, Correlator
 from kubescene.recording.notices import Notice
 from kubescene.types import JsonObject, ReadOnlyObject
 
-FORMS_KEPT = 256
 _LONGEST_MESSAGE = 250
 """In characters, of which none takes more than four bytes; 1,024 bytes are allowed."""
 _LONGEST_HOST = 120
@@ -79,7 +78,7 @@ class EventForms:
     __slots__ = ("_forms",)
 
     def __init__(self) -> None:
-        self._forms: BoundedDict[tuple[object, ...], EventForm] = BoundedDict(FORMS_KEPT)
+        self._forms: BoundedDict[tuple[object, ...], EventForm] = BoundedDict()
 
     def of(self, event: JsonObject) -> EventForm | None:
         """The form that an Event has, or is the first to have; None if it is like no other."""

@@ -29,7 +29,6 @@ from kubescene.registry.clocks import Clocks
 from kubescene.registry.custom_resources import CustomResources
 from kubescene.types import JsonObject, JsonValue
 
-SPECS_KEPT = 256
 BEFORE_FIRST_APPLY = "before-first-apply"
 KUBECTL = "kubectl"
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
@@ -124,7 +123,7 @@ class Ownership:
         self._clocks = clocks
         self._custom_shapes: dict[GroupVersionKind, tuple[Structural, FieldShape]] = {}
         self._specs: BoundedDict[tuple[GroupVersionKind, int], tuple[JsonObject, FieldSet]] = (
-            BoundedDict(SPECS_KEPT)
+            BoundedDict()
         )
 
     # -- updates -----------------------------------------------------------------------------

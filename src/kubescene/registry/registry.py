@@ -191,10 +191,8 @@ class EmbeddedRegistry(Registry):
         current = self.record(pods, namespace, name)
         body = {"spec": {"nodeName": str((target.get("target") or {}).get("name"))}}
         request = WriteRequest(actor, "bind", pods, "binding", options, body, MERGE, wish=target)
-        if not options.dry_run:
-            parts = binding.bound_parts(current, target, self.store, self.clock)
-            if parts is not None:
-                return self._commit(request, current, parts)
+        if (found := self._shortcuts.find(request, current)) is not None:
+            return self._commit(request, current, found)
         pod = self.store.decoded(current)
         node = binding.target_node(target, pod)
         return self._commit(

@@ -58,3 +58,21 @@ def told_duration(seconds: float) -> str:
 
 def seconds(nanoseconds: int) -> float:
     return nanoseconds / SECOND
+
+
+def time_step(end: float, most: int = 12) -> float:
+    """How far marks of a time axis are from each other, so that there are at most so many."""
+    steps = (0.1, 0.5, 1, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600)
+    days = (86400 * each for each in range(1, 32))
+    return next((each for each in (*steps, *days) if end / each <= most), 31 * 86400.0)
+
+
+def told_time(seconds: float, end: float = 0.0) -> str:
+    """In the notation of ``end``, if that is later: times of one run look alike."""
+    longest = max(seconds, end)
+    if longest < 60:
+        return f"{seconds:g} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if longest < 3600:
+        return f"{minutes}:{rest:02d}"
+    return f"{minutes // 60}:{minutes % 60:02d}:{rest:02d}"

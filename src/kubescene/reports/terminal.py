@@ -12,8 +12,10 @@ from rich.text import Text
 from kubescene.api.resource_requests import CPU, MEMORY, PODS
 from kubescene.reports.amounts import is_bytes, natural, told_duration
 from kubescene.reports.columns import TerminalColumn, fitted_table, fitting, put
+from kubescene.reports.plots import bars
 from kubescene.results import ExpectationOutcome, NodeUse, Placement, Summary
 from kubescene.results.states import is_broken
+from kubescene.results.summary import WorkloadTold
 
 PHASE_STYLES = {"Succeeded": "bold green", "Paused": "bold yellow", "Failed": "bold red"}
 ROWS_SHOWN = 12
@@ -38,6 +40,8 @@ def sections(summary: Summary, width: int) -> Iterable[RenderableType]:
         yield decisions_table(summary, width)
     if summary.nodes:
         yield from nodes_tables(summary.nodes, width)
+    if summary.workloads:
+        yield workloads_table(summary.workloads, width)
     if summary.pending:
         yield pending_table(summary, width)
     if summary.outcomes:
@@ -190,6 +194,70 @@ def pending_table(summary: Summary, width: int) -> Table:
         ),
         width,
     )
+
+
+def workloads_table(workloads: Sequence[WorkloadTold], width: int) -> Table:
+    """Those that lack something first; over time, the fewest pods that were available."""
+    shown = sorted(workloads, key=lambda each: (not is_short(each), each.workload))[:ROWS_SHOWN]
+    more = f" ({ROWS_SHOWN} of {len(workloads)})" if len(workloads) > ROWS_SHOWN else ""
+    ready = [Text(ready_of(each), style="red" if is_short(each) else "") for each in shown]
+    drawn = [Text(drawn_levels(each), style="green") for each in shown]
+    columns = [
+        TerminalColumn("workload", "left", [each.workload for each in shown]),
+        TerminalColumn("kind", "left", [each.kind for each in shown], 4),
+        TerminalColumn("over time", "left", drawn, 3),
+        TerminalColumn("ready", "right", ready),
+        TerminalColumn("least", "right", [or_dash(each.least_available) for each in shown], 1),
+        TerminalColumn("roll-out", "left", [*map(rollout_cell, shown)], 2),
+    ]
+    columns += (
+        TerminalColumn(name, "right", cells, 2)
+        for name, cells in (
+            ("below budget", [below_cell(each) for each in shown]),
+            ("restarts", [count_cell(each.restarts) for each in shown]),
+            ("completed", [count_cell(each.completions) for each in shown]),
+            ("failed", [count_cell(each.failures, "red") for each in shown]),
+        )
+        if any(cell.plain != "-" for cell in cells)
+    )
+    return fitted_table(f"\nWorkloads{more}", columns, width)
+
+
+def is_short(told: WorkloadTold) -> bool:
+    """Whether it lacks pods, or its roll-out is not over."""
+    if told.rollout in ("Stalled", "Unfinished"):
+        return True
+    return told.available is not None and told.available < (told.desired or 0)
+
+
+def ready_of(told: WorkloadTold) -> str:
+    if told.available is None:
+        return str(told.ready)
+    return f"{told.ready}/{told.desired}"
+
+
+def drawn_levels(told: WorkloadTold) -> str:
+    return bars([*told.levels, told.desired or 0])[:-1] if told.levels else ""
+
+
+def rollout_cell(told: WorkloadTold) -> Text:
+    if told.rollout_s is not None:
+        return Text(told_duration(told.rollout_s))
+    return Text(told.rollout or "-", style="red" if told.rollout else "dim")
+
+
+def below_cell(told: WorkloadTold) -> Text:
+    if told.below_budget_s is None:
+        return Text("-", style="dim")
+    return Text(told_duration(told.below_budget_s), style="red" if told.below_budget_s else "")
+
+
+def count_cell(count: int, style: str = "") -> Text:
+    return Text(str(count), style=style) if count else Text("-", style="dim")
+
+
+def or_dash(value: int | None) -> str:
+    return "-" if value is None else str(value)
 
 
 BAR_WIDTH, NARROW_BAR_WIDTH = 12, 6

@@ -43,7 +43,15 @@ UNTOLD = (
     "no event has made these nodes, which pods are on: {}; if they were there before the scenario "
     "(kubescene.dev/keep), the run directory, or the server that played it, has them"
 )
-ENDING = (b'"kubescene.dev/run-time"', b'"activeDeadlineSeconds"')
+ENDING = (
+    b'"kubescene.dev/run-time"',
+    b'"kubescene.dev/oom-after"',
+    b'"kubescene.dev/usage"',
+    b'"kubescene.dev/containers"',
+    b'"kubescene.dev/liveness-probe"',
+    b'"kubescene.dev/startup-probe"',
+    b'"activeDeadlineSeconds"',
+)
 """What pods that end by themselves say, beside `spec.simulation.workloads`."""
 SHOWN = 5
 

@@ -6,31 +6,21 @@ What was there before the scenario was created at step 0.0.
 """
 
 from collections.abc import Iterator
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 import msgspec
 
 from kubescene.api.resource_requests import CPU, MEMORY, PODS
-from kubescene.clock import ScenarioStep
+from kubescene.results.clockwork import SECOND, Clockwork, row_of, text
 from kubescene.results.ledger import Ledger
 from kubescene.results.ledger_entries import NodeEntry, NodeUse, PodEntry, StepEntry
 from kubescene.results.sources import RunSource
 from kubescene.results.states import Amounts
 
-SECOND = 10**9
 READY = "Ready"
 """The status of a node from which nothing keeps pods away."""
-R = TypeVar("R", bound=msgspec.Struct)
 NAMED = (CPU, MEMORY, PODS)
 """Resources that have columns of their own."""
-
-
-def row_of(kind: type[R], entry: Any, **columns: Any) -> R:
-    """A row with these columns, and the others as the entry or fact has them by the same names."""
-    for name in kind.__struct_fields__:
-        if name not in columns:
-            columns[name] = getattr(entry, name)
-    return kind(**columns)
 
 
 class ResourceUse(Protocol):
@@ -40,23 +30,6 @@ class ResourceUse(Protocol):
     def requested(self) -> Amounts: ...
     @property
     def allocatable(self) -> Amounts: ...
-
-
-class Clockwork:
-    """Times of one run as seconds since its beginning."""
-
-    def __init__(self, ledger: Ledger) -> None:
-        self._began = ledger.started_time or 0
-
-    def seconds(self, time: int) -> float:
-        return (time - self._began) / SECOND
-
-    def maybe(self, time: int | None) -> float | None:
-        return None if time is None else self.seconds(time)
-
-
-def text(step: ScenarioStep | None) -> str | None:
-    return None if step is None else str(step)
 
 
 def ratio(part: int, whole: int) -> float | None:

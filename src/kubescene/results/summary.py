@@ -10,6 +10,7 @@ from msgspec import to_builtins
 from kubescene.api.resource_requests import PODS
 from kubescene.clock import SECOND, format_micro_time
 from kubescene.results.entries import Entries
+from kubescene.results.ledger import Ledger
 from kubescene.results.ledger_entries import (
     BOUND,
     PENDING,
@@ -18,6 +19,7 @@ from kubescene.results.ledger_entries import (
     PodEntry,
     StepEntry,
 )
+from kubescene.results.over_time.entries import JOB, WorkloadEntry
 from kubescene.timeline import (
     PLAIN_MESSAGE,
     ExpectationsEvaluated,
@@ -30,8 +32,10 @@ from kubescene.version import __version__
 
 FAILED = "Failed"
 """A scenario that failed has no result to expect anything of."""
-IF_ANY = ("outside", "outcomes")
+IF_ANY = ("outside", "outcomes", "workloads")
 """What stands in ``summary.json`` only where there is something to say."""
+PARTS = 24
+"""Of the run, of each of which is told how many pods a workload had."""
 PLACEMENTS_KEPT = 1000
 """The newest are kept; the timeline has them all."""
 
@@ -148,6 +152,28 @@ class OperationTold:
     time_s: float = 0
 
 
+@dataclass(frozen=True, slots=True)
+class WorkloadTold:
+    """A workload at the end, and what it went through; see the table ``workloads``.
+
+    ``levels`` are the fewest pods available in equal parts of the run; of a Job the most active.
+    """
+
+    workload: str
+    kind: str
+    desired: int | None = None
+    ready: int = 0
+    available: int | None = None
+    least_available: int | None = None
+    rollout: str = ""
+    rollout_s: float | None = None
+    below_budget_s: float | None = None
+    restarts: int = 0
+    completions: int = 0
+    failures: int = 0
+    levels: list[int] = field(default_factory=list)
+
+
 @dataclass(slots=True, repr=False)
 class Summary:
     """Everything the terminal and ``summary.json`` show. Holds no wall-clock time."""
@@ -178,6 +204,8 @@ class Summary:
 
     outcomes: list[OperationTold] = field(default_factory=list)
     """What came of operations that take time, or did less than they seem to say."""
+    workloads: list[WorkloadTold] = field(default_factory=list)
+    """Those that exist at the end, if time passed; Jobs that are done without a failure are not."""
 
     @property
     def unmet(self) -> list[ExpectationOutcome]:
@@ -271,6 +299,7 @@ class SummaryFold(Entries):
         began = ledger.started_time or 0
         summary.pods_bound = ledger.states[BOUND]
         summary.outcomes = [told_of(each, began) for each in ledger.outcomes]
+        summary.workloads = told_workloads(ledger)
         summary.placements = [placement(fact, began) for fact in self._placements]
         summary.placements_total = sum(step.scheduled for step in ledger.steps)
         waiting = {(pod.namespace, pod.name): pod for pod in ledger.pods if pod.state == PENDING}
@@ -311,6 +340,46 @@ def told_of(each: OutcomeEntry, began: int) -> OperationTold:
     seconds = (each.time - began) / SECOND
     step = str(each.step)
     return OperationTold(each.operation, each.state, each.subject, each.message, step, seconds)
+
+
+def told_workloads(ledger: Ledger) -> list[WorkloadTold]:
+    """How workloads went through a run in which time passed."""
+    if not ledger.workloads or not ledger.duration:
+        return []
+    # Most runs have none.
+    from kubescene.results.over_time.series import levels
+    from kubescene.results.over_time.workloads import Workloads, taken
+
+    workloads, told = Workloads(ledger), []
+    for group in workloads.own:
+        entry = group.entry
+        if entry is None or entry.end_time is not None or is_done(entry):
+            continue
+        now, last = entry.now, entry.rollouts[-1] if entry.rollouts else None
+        told.append(
+            WorkloadTold(
+                f"{group.namespace}/{group.name}",
+                group.kind,
+                now.desired,
+                now.ready,
+                now.available,
+                entry.least_available,
+                "" if last is None else last.state,
+                None if last is None else taken(last),
+                workloads.below(group),
+                now.restarts,
+                now.completions,
+                now.failures,
+                levels(entry, ledger, PARTS),
+            )
+        )
+    return told
+
+
+def is_done(entry: WorkloadEntry) -> bool:
+    """Whether it is a Job of which there is nothing to say."""
+    now = entry.now
+    return entry.kind == JOB and now.completions == now.desired and not now.failures
 
 
 def placement(fact: PodScheduled, began: int) -> Placement:

@@ -17,6 +17,12 @@ from kubescene.errors import ConfigurationError
 from kubescene.results import rows
 from kubescene.results.measures import measure_rows
 from kubescene.results.measures.own import OwnFunction
+from kubescene.results.over_time.requests import (
+    TrafficRow,
+    WindowRow,
+    traffic_rows,
+    window_rows,
+)
 from kubescene.results.over_time.scaling import ScalingRow, scaling_rows
 from kubescene.results.over_time.series import (
     CHANGE,
@@ -240,6 +246,8 @@ def _over_time(source: RunSource, every: Every) -> Iterator[Table[Any]]:
     yield Table("rollouts", RolloutRow, lambda: rollout_rows(source.ledger))
     yield Table("budgets", BudgetRow, lambda: budget_rows(source.ledger))
     yield Table("scaling", ScalingRow, lambda: scaling_rows(source))
+    yield Table("traffic", TrafficRow, lambda: traffic_rows(source))
+    yield Table("windows", WindowRow, lambda: window_rows(source))
     yield Table("series", SeriesRow, lambda: series_rows(source.ledger, every))
     yield Table(
         "workload_series",

@@ -13,6 +13,7 @@ from kubescene.scenario.reading.files import load_scenario
 from kubescene.scenario.reading.handed_over import taken_over
 from kubescene.scenario.reading.object_files import ScenarioFolder
 from kubescene.scenario.reading.operation_list import OperationList, operations_of
+from kubescene.scenario.reading.samples import with_samples
 from kubescene.scheduler import SchedulerOptions
 from kubescene.shortcuts import ALL, Shortcuts
 from kubescene.types import JsonObject
@@ -71,7 +72,7 @@ def read_listed(
             "this is text, not the path of a file: parse it first", where="scenario"
         )
     if isinstance(scenario, str | Path):
-        return load_scenario(scenario), None
+        return with_samples(load_scenario(scenario), ScenarioFolder(Path(scenario).parent)), None
     if not (isinstance(scenario, Mapping) or hasattr(scenario, "build")):
         found = type(scenario).__name__
         raise ScenarioError(f"a file, an object or a builder is expected, not {found}")

@@ -16,6 +16,7 @@ from kubescene.remedies.search import ForkableWorld
 from kubescene.scenario.world import World
 from kubescene.scheduler import SchedulerOptions
 from kubescene.store import Store
+from kubescene.usage.registry import UsageRegistry
 
 
 class RunWorld(World, Protocol):
@@ -62,6 +63,11 @@ class ServedWorld(LendableWorld, ForkableWorld, Protocol):
     @property
     def slots(self) -> Sequence[Slot]:
         """The controllers that run, in the order of their turns."""
+        ...
+
+    @property
+    def usage(self) -> UsageRegistry:
+        """Who says what pods do."""
         ...
 
     @property

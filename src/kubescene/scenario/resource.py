@@ -79,8 +79,8 @@ class ToldStatus:
     def uid(self) -> str:
         return self._record.uid
 
-    def _state(self) -> "State":
-        return State(
+    def _state(self) -> "ScenarioState":
+        return ScenarioState(
             self.phase,
             self.message,
             self.step,
@@ -280,7 +280,7 @@ def bytes_of(part: Any) -> bytes:
     return part if type(part) is bytes else bytes(part)
 
 
-class State(NamedTuple):
+class ScenarioState(NamedTuple):
     """What the engine says in ``status`` beside its result."""
 
     phase: ScenarioPhase
@@ -299,14 +299,14 @@ class StatusPart:
 
     __slots__ = ("_state",)
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: ScenarioState) -> None:
         self._state = state
 
     def __bytes__(self) -> bytes:
         return encode(status_of(self._state))[:-1]
 
 
-def status_of(state: State) -> JsonObject:
+def status_of(state: ScenarioState) -> JsonObject:
     """``status`` without its result."""
     status: JsonObject = {"phase": str(state.phase)}
     if state.message:

@@ -1,6 +1,6 @@
 """What a store holds, as it is read: by name, in order, as it was, decoded.
 
-`Indexes` find records by more than their name: pods by node, pods by controller.
+`StoreIndexes` find records by more than their name: pods by node, pods by controller.
 
 Any thread may read; records are immutable. Decoding is for the thread that writes, since what was
 decoded is remembered.
@@ -27,7 +27,6 @@ from kubescene.bounded import BoundedDict
 from kubescene.store.history import DEFAULT_WINDOW, History
 from kubescene.types import JsonObject, JsonValue
 
-DECODED_PARTS_KEPT = 1024
 _SPEC = b',"spec":{'
 
 
@@ -36,7 +35,7 @@ class PartDecoder:
 
     def __init__(self) -> None:
         self._heads: dict[bytes, JsonObject] = {}
-        self._known: BoundedDict[bytes, JsonObject] = BoundedDict(DECODED_PARTS_KEPT)
+        self._known: BoundedDict[bytes, JsonObject] = BoundedDict()
 
     def decode(self, sections: Sections, *, node_apart: bool) -> JsonObject:
         """The object; with ``node_apart`` its spec is in two parts, the second from the node on."""
@@ -84,7 +83,6 @@ class PartDecoder:
         return member
 
 
-DECODED_OBJECTS_KEPT = 1024
 SNAPSHOT_LOOKS = 3
 
 Records: TypeAlias = list[Record]
@@ -125,7 +123,7 @@ class Index:
         return copy
 
 
-class Indexes:
+class StoreIndexes:
     """All indexes of a store."""
 
     def __init__(self) -> None:
@@ -151,9 +149,9 @@ class Indexes:
     def records(self, resource: GroupResource, name: str, key: str) -> list[Record]:
         return self.kept[resource][name].records(key)
 
-    def copied(self) -> "Indexes":
+    def copied(self) -> "StoreIndexes":
         """The same indexes of the same records, for another store."""
-        copy = Indexes()
+        copy = StoreIndexes()
         for resource, indexes in self.kept.items():
             copy.kept[resource] = {name: it.copied() for name, it in indexes.items()}
         return copy
@@ -164,7 +162,7 @@ class StoredObjects:
 
     def __init__(self, window: int = DEFAULT_WINDOW) -> None:
         self.history = History(window)
-        self.indexes = Indexes()
+        self.indexes = StoreIndexes()
         self._revision = 0
         self._begun = 0
         self._objects: defaultdict[GroupResource, dict[tuple[str, str], Record]] = defaultdict(dict)
@@ -172,7 +170,7 @@ class StoredObjects:
         self._membership: defaultdict[GroupResource, int] = defaultdict(int)
         self._deferred: dict[GroupResource, Rebuilt] = {}
         self._decoder = PartDecoder()
-        self._decoded: BoundedDict[int, JsonObject] = BoundedDict(DECODED_OBJECTS_KEPT)
+        self._decoded: BoundedDict[int, JsonObject] = BoundedDict()
 
     # -- revisions -------------------------------------------------------------------------
 

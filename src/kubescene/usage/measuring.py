@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from kubescene.types import Nanoseconds
+from kubescene.clock import parse_time
+from kubescene.types import JsonObject, Nanoseconds
 from kubescene.usage.registry import ScrapedPod, ScrapedService
 from kubescene.usage.series import MetricSeries
 
@@ -24,6 +25,22 @@ class MeasuredPod(Struct, frozen=True):
     labels: Mapping[str, str]
     containers: tuple[str, ...]
     ready_since: Nanoseconds | None
+
+
+def measured_pod(pod: JsonObject) -> MeasuredPod:
+    """A pod of the API, as far as it can be measured."""
+    metadata, status = pod["metadata"], pod.get("status") or {}
+    ready: JsonObject = next(
+        (each for each in status.get("conditions") or () if each.get("type") == "Ready"), {}
+    )
+    since = ready.get("lastTransitionTime") if ready.get("status") == "True" else None
+    is_measured = since is not None and not metadata.get("deletionTimestamp")
+    return MeasuredPod(
+        metadata["name"],
+        metadata.get("labels") or {},
+        tuple(each["name"] for each in pod["spec"].get("containers") or ()),
+        parse_time(since) if is_measured else None,
+    )
 
 
 class PodMetric(NamedTuple):

@@ -203,3 +203,11 @@ def _value(given: object, where: str) -> int:
     if not 0 <= value <= LARGEST:
         raise ValueError(f"{where}.value: {given!r} is negative or too large")
     return value
+
+
+def readable_series(obj: JsonObject) -> MetricSeries | None:
+    """The series; None if it makes no sense, which its own status says."""
+    try:
+        return read_series(obj)
+    except ValueError:
+        return None

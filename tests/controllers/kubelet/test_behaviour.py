@@ -60,6 +60,11 @@ def test_all_of_it_may_be_said_in_annotations() -> None:
     )
 
 
+def test_a_text_in_an_annotation_is_taken_as_it_is() -> None:
+    found = annotated({"kubescene.dev/pull-error": 'resolve "x:1": not found'})
+    assert found == read_behaviour({"pullError": 'resolve "x:1": not found'})
+
+
 def test_an_annotation_that_cannot_be_read_is_named() -> None:
     with pytest.raises(
         ValueError, match=r"annotation kubescene\.dev/liveness-probe: share: must be"

@@ -337,10 +337,8 @@ def test_pulls_that_fail_are_tried_again_later_and_later() -> None:
         (0, "ContainerCreating"),
         (3, "ErrImagePull"),
         (4, "ImagePullBackOff"),
-        (13, "ContainerCreating"),
         (16, "ErrImagePull"),
         (17, "ImagePullBackOff"),
-        (36, "ContainerCreating"),
         (39, "running"),
     ]
     assert said(cluster, "Failed", "BackOff", "Pulling") == [

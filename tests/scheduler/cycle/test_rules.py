@@ -23,7 +23,7 @@ from kubescene.scheduler.extenders.extenders import MAX_EXTENDER_SCORE
 from kubescene.scheduler.framework.cycle_state import CycleState
 from kubescene.scheduler.framework.profile import Profile
 from kubescene.scheduler.plugins.node_name import NodeName
-from kubescene.scheduler.preemption.budgets import Budgets
+from kubescene.scheduler.preemption.budgets import DisruptionBudgets
 from kubescene.scheduler.preemption.victims import find_victims
 from kubescene.testing import make_node, make_pod
 from kubescene.testing.builders import PodBuilder
@@ -255,7 +255,7 @@ class Roomy:
 def test_pr_9_a_node_that_needs_no_victim_is_an_error() -> None:
     bench = Bench(make_node("n").build())
     trial: Any = Roomy()
-    budgets = Budgets(NoObjects().lister(BUDGET))
+    budgets = DisruptionBudgets(NoObjects().lister(BUDGET))
     found = find_victims([bench.pod(make_pod("low").build())], trial, "n", budgets)
     assert found.status.code is Code.ERROR
     assert found.status.message == 'expected at least one victim pod on node "n"'

@@ -10,8 +10,8 @@ import msgspec
 
 from kubescene.api.records.parts import Sections
 from kubescene.api.records.record import Record
+from kubescene.bounded import KEPT
 
-TEXTS_KEPT = 1024
 _OPENING = b'"ownerReferences":['
 
 
@@ -57,7 +57,7 @@ def may_have_owners(record: Record) -> bool:
     return record.metadata_mentions(_OPENING)
 
 
-@lru_cache(TEXTS_KEPT)
+@lru_cache(KEPT)
 def _references(text: bytes) -> References | None:
     """What a list says. There are no lists in it: cut short inside a text, it is not JSON."""
     try:

@@ -12,6 +12,7 @@ All documents are derived from the scheme alone, encoded once, and kept until th
 
 import base64
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -45,9 +46,13 @@ class DiscoveryDocuments:
     one it names no address.
     """
 
-    def __init__(self, scheme: Scheme, *, server_address: str = "") -> None:
+    def __init__(
+        self, scheme: Scheme, *, server_address: str = "", more: Sequence[ResourceType] = ()
+    ) -> None:
+        """``more`` is served beside the scheme, and not stored."""
         self._current = scheme
-        self._scheme = scheme.copy()
+        self._more = more
+        self._scheme = self._listed()
         self._server_address = server_address
         self._generation = scheme.generation
         self._replies: dict[tuple[str, str], DiscoveryReply] = {}
@@ -62,7 +67,7 @@ class DiscoveryDocuments:
             # A copy, so that kinds that come and go meanwhile do not tear a document apart.
             self._replies.clear()
             self._generation = self._current.generation
-            self._scheme = self._current.copy()
+            self._scheme = self._listed()
         path = path.rstrip("/")
         if not _names_discovery(path):
             return None
@@ -73,6 +78,12 @@ class DiscoveryDocuments:
         if reply is not None:
             self._replies[path, form] = reply
         return reply
+
+    def _listed(self) -> Scheme:
+        scheme = self._current.copy()
+        for each in self._more:
+            scheme.register(each)
+        return scheme
 
     def _build(self, path: str, form: str) -> DiscoveryReply | None:
         if form:

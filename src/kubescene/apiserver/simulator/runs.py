@@ -5,7 +5,9 @@
     GET    /simulator/v1/runs                  the newest first (?kind=scenario|traffic, ?limit=)
     GET    /simulator/v1/runs/ID               one, with the names of its files
     GET    /simulator/v1/runs/ID/files/NAME    one of its files
+    GET    /simulator/v1/runs/ID/explain       the attempts at one pod (?pod=NAMESPACE/NAME)
     DELETE /simulator/v1/runs/ID               take it away; 409 while it is under way
+    GET    /simulator/v1/compare               what differs between two of scenarios (?a=ID&b=ID)
 
 With ``--data-dir`` they are those of its catalogue, also of earlier servers; without it, the newest
 that are in memory.
@@ -32,9 +34,11 @@ from kubescene.errors import (
 )
 from kubescene.live import LiveRun, LiveScenarios
 from kubescene.live.finished import entry_of, files_of, found_among
+from kubescene.results.sources import LogSource, RunSource, open_run
 from kubescene.runs.catalogue import RUNNING, RunEntry, RunKind, Runs
 
 PLACE = f"{PREFIX}runs"
+COMPARE = f"{PREFIX}compare"
 MOST_LISTED = 1000
 TYPES = {
     ".json": "application/json",
@@ -60,7 +64,9 @@ class RunPages:
         yield Route("GET", PLACE, self._list, engine=True)
         yield Route("GET", f"{PLACE}/{{id}}", self._show, engine=True)
         yield Route("GET", f"{PLACE}/{{id}}/files/{{file}}", self._file, engine=True)
+        yield Route("GET", f"{PLACE}/{{id}}/explain", self._explain, engine=True)
         yield Route("DELETE", f"{PLACE}/{{id}}", self._delete, engine=True)
+        yield Route("GET", COMPARE, self._compare, engine=True, guarded=True)
 
     async def _list(self, request: Request) -> Response:
         kind, limit = request.query.get("kind", ""), request.number("limit") or MOST_LISTED
@@ -84,6 +90,19 @@ class RunPages:
         data = await self._aside(self._read, live, id, name)
         ending = name[name.rfind(".") :]
         return Response(data, 200, TYPES.get(ending, OTHER))
+
+    async def _explain(self, request: Request) -> Response:
+        pod = request.query.get("pod", "")
+        if not pod:
+            raise BadRequestError("name a pod: ?pod=NAMESPACE/NAME")
+        id, live = request.params["id"], await self._live()
+        return Response(await self._aside(self._explained, live, id, pod))
+
+    async def _compare(self, request: Request) -> Response:
+        a, b = request.query.get("a", ""), request.query.get("b", "")
+        if not (a and b):
+            raise BadRequestError(f"name two runs: ?a=ID&b=ID; GET {PLACE} lists them")
+        return Response(await self._aside(self._compared, await self._live(), a, b))
 
     async def _delete(self, request: Request) -> Response:
         id, live = request.params["id"], await self._live()
@@ -115,6 +134,25 @@ class RunPages:
         if name not in made:
             raise NotFoundError(f"run {id} has no file {name!r}", name=name, kind="files")
         return made[name]()
+
+    def _explained(self, live: list[LiveRun], id: str, pod: str) -> bytes:
+        attempts = self._source(live, id).explain(pod)
+        return msgspec.json.encode({"attempts": attempts, "times": []})
+
+    def _compared(self, live: list[LiveRun], a: str, b: str) -> bytes:
+        # No request for anything else should wait until all of this is loaded.
+        from kubescene.results.comparison import compare
+
+        return compare(self._source(live, a), self._source(live, b), names=(a, b)).json()
+
+    def _source(self, live: list[LiveRun], id: str) -> RunSource:
+        """What happened in the run of a scenario, wherever that is kept."""
+        if id.startswith(f"{RunKind.TRAFFIC}-"):
+            raise BadRequestError(f"run {id} is of traffic: it has no pods and no steps")
+        if self._is_kept(id):
+            return open_run(self._kept().path(id))
+        run = found_among(live, id)
+        return LogSource(run.log, run.sink.explanations, run.result())
 
     def _deleted(self, live: list[LiveRun], id: str) -> None:
         if self._is_kept(id):

@@ -20,9 +20,9 @@ def results(
         str,
         typer.Option(
             metavar="NAME",
-            help="measures, pods, nodes, workloads, rollouts, budgets, scaling, series, "
-            "workload_series, steps, allocation, utilization, attempts, preemptions, outcomes "
-            "or facts.",
+            help="measures, pods, nodes, workloads, rollouts, budgets, scaling, traffic, "
+            "windows, series, workload_series, steps, allocation, utilization, attempts, "
+            "preemptions, outcomes or facts.",
         ),
     ] = "measures",
     format: Annotated[

@@ -3,7 +3,7 @@
 from functools import partial
 
 from kubescene.client.http.discovery import ApiResource
-from kubescene.client.http.records import Items, Page, ReplyForm, parse_list
+from kubescene.client.http.records import Items, RecordPage, ReplyForm, parse_list
 from kubescene.client.http.requests import Reply, Requests
 from kubescene.errors import ExpiredError
 
@@ -16,7 +16,7 @@ def list_all(
     labels: str = "",
     fields: str = "",
     page_size: int,
-) -> Page:
+) -> RecordPage:
     """One state of all objects, of one namespace if named."""
     try:
         return _pages(requests, api, namespace, labels, fields, page_size)
@@ -33,7 +33,7 @@ def newest_revision(requests: Requests, api: ApiResource) -> int:
 
 def _pages(
     requests: Requests, api: ApiResource, namespace: str, labels: str, fields: str, page_size: int
-) -> Page:
+) -> RecordPage:
     items: Items = []
     token = ""
     while True:
@@ -48,8 +48,8 @@ def _pages(
         items += page.items
         token = page.next
         if not token:
-            return Page(items, page.revision, "")
+            return RecordPage(items, page.revision, "")
 
 
-def _read_page(form: ReplyForm, reply: Reply) -> Page:
+def _read_page(form: ReplyForm, reply: Reply) -> RecordPage:
     return parse_list(form, reply.body)

@@ -13,11 +13,9 @@ from kubescene.api import records
 from kubescene.api.records import Record
 from kubescene.api.scheme import GroupResource, GroupVersionKind
 from kubescene.api.text.encoding import encode
-from kubescene.bounded import BoundedDict
+from kubescene.bounded import KEPT, BoundedDict
 from kubescene.client.http.wire import MalformedResponseError
 from kubescene.types import JsonObject
-
-DECODED_OBJECTS_KEPT = 1024
 
 _NO_LABELS: dict[str, str] = {}
 
@@ -47,7 +45,7 @@ class Listed(NamedTuple):
 Items: TypeAlias = list[Listed]
 
 
-class Page(NamedTuple):
+class RecordPage(NamedTuple):
     """A list, or a part of one: ``next`` is the token of the next part."""
 
     items: Items
@@ -135,13 +133,13 @@ def parse_bookmark(data: msgspec.Raw) -> int:
         raise MalformedResponseError(f"a bookmark cannot be read: {error}") from None
 
 
-def parse_list(form: ReplyForm, data: bytes) -> Page:
+def parse_list(form: ReplyForm, data: bytes) -> RecordPage:
     try:
         found = _LIST.decode(data)
     except msgspec.DecodeError as error:
         raise MalformedResponseError(f"it is not a list: {error}") from None
     items = [parse_object(form, bytes(item)) for item in found.items or ()]
-    return Page(items, parse_revision(found.metadata.revision), found.metadata.next)
+    return RecordPage(items, parse_revision(found.metadata.revision), found.metadata.next)
 
 
 def parse_revision(text: str) -> int:
@@ -203,7 +201,7 @@ def _parse_unusual(form: ReplyForm, data: bytes) -> Listed:
 class DecodedObjects:
     """Decodes records and remembers the newest: handlers of one change share its object."""
 
-    def __init__(self, kept: int = DECODED_OBJECTS_KEPT) -> None:
+    def __init__(self, kept: int = KEPT) -> None:
         self._objects: BoundedDict[tuple[Any, ...], JsonObject] = BoundedDict(kept)
 
     def decoded(self, record: Record) -> JsonObject:

@@ -108,6 +108,8 @@ class PodBehaviour(Struct, frozen=True):
     named: Mapping[str, ContainerBehaviour] = {}
     start_time: Distribution | None = None
     """From its binding until the first container may be started."""
+    resize_time: Distribution | None = None
+    """From a resize that is granted until its containers have what they ask for."""
 
     def of(self, container: str, *, init: bool = False) -> ContainerBehaviour:
         every = self.every.of_init if init else self.every
@@ -120,7 +122,8 @@ class PodBehaviour(Struct, frozen=True):
         for name, each in self.named.items():
             named[name] = each.over(named.get(name, UNSAID))
         start = self.start_time or base.start_time
-        return PodBehaviour(self.every.over(base.every), named, start)
+        resize = self.resize_time or base.resize_time
+        return PodBehaviour(self.every.over(base.every), named, start, resize)
 
     @property
     def uses(self) -> bool:
@@ -180,7 +183,8 @@ def _read_annotations(given: tuple[tuple[str, str], ...]) -> PodBehaviour:
     for annotation, text in given:
         field = ANNOTATIONS[annotation]
         try:
-            read[field] = yaml.safe_load(text)
+            # A text is one as it is: what looks like more may stand in a message.
+            read[field] = text if field in TEXTS else yaml.safe_load(text)
             read_behaviour({field: read[field]})
         except (ValueError, yaml.YAMLError) as error:
             told = " ".join(str(error).split()).removeprefix(field).lstrip(":. ")
@@ -215,10 +219,12 @@ def read_workload(value: Any, samples: ReadSamples | None = None) -> WorkloadBeh
 def read_behaviour(given: Mapping[str, Any], samples: ReadSamples | None = None) -> PodBehaviour:
     """What is said of a pod, by the names of fields; ValueError begins with the one at fault."""
     named = _named(given.get(CONTAINERS), samples)
-    start = None
-    if given.get(START_TIME) is not None:
-        start = _read(START_TIME, given[START_TIME], samples, "")
-    return PodBehaviour(_container(given, samples), named, start)
+    times = {
+        snake_case(field): _read(field, given[field], samples, "")
+        for field in POD_TIMES
+        if given.get(field) is not None
+    }
+    return PodBehaviour(_container(given, samples), named, **times)
 
 
 def _selector(value: Any) -> LabelSelector:
@@ -340,7 +346,9 @@ def snake_case(field: str) -> str:
     return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in field)
 
 
-CONTAINERS, START_TIME = "containers", "startTime"
+CONTAINERS = "containers"
+POD_TIMES = ("startTime", "resizeTime")
+TEXTS = ("pullError",)
 PULL_ERROR = "failed to pull and unpack image"
 """What is said of pulls that fail, if nothing else is."""
 PROBE_TIMES = ("passAfter", "failAfter", "failFor")
@@ -359,9 +367,9 @@ READERS: Mapping[str, Callable[[Any, ReadSamples | None], Any]] = {
     "pullFailures": _amounts_of(_failures),
     "imageSize": _amounts_of(_bytes),
     "usage": _usage,
-    START_TIME: _amounts_of(_duration),
+    **dict.fromkeys(POD_TIMES, _amounts_of(_duration)),
 }
-CONTAINER_FIELDS = tuple(name for name in READERS if name != START_TIME)
-POD_FIELDS = (START_TIME, *CONTAINER_FIELDS, CONTAINERS)
+CONTAINER_FIELDS = tuple(name for name in READERS if name not in POD_TIMES)
+POD_FIELDS = (*POD_TIMES, *CONTAINER_FIELDS, CONTAINERS)
 WORKLOAD_FIELDS = ("selector", "namespace", *POD_FIELDS)
 ANNOTATIONS = {f"{PREFIX}{snake_case(field).replace('_', '-')}": field for field in POD_FIELDS}

@@ -28,26 +28,16 @@ def terminated(status: JsonObject, now: str) -> JsonObject:
     return {**status, "ready": False, "started": False, "state": {"terminated": state}}
 
 
-def adjusted_status(pod: JsonObject, now: str) -> JsonObject:
-    """What changes in the status of a running pod when its spec has: all is granted at once."""
-    if pod["status"].get("phase") != "Running" or generation_of(pod) < 2:
-        return {}
-    spec, status = pod["spec"], pod["status"]
-    told = status.get("containerStatuses") or []
-    given = with_resources(told, pod)
-    debugging = status.get("ephemeralContainerStatuses") or []
-    known = {it["name"] for it in debugging}
+def debugged(pod: JsonObject, now: str) -> JsonObject:
+    """What changes in the status of a running pod that gets ephemeral containers."""
+    told = pod["status"].get("ephemeralContainerStatuses") or []
+    known = {it["name"] for it in told}
     added = [
         container_status(it, now, ready=False)
-        for it in spec.get("ephemeralContainers") or ()
+        for it in pod["spec"].get("ephemeralContainers") or ()
         if it["name"] not in known
     ]
-    changes: JsonObject = {}
-    if given != told:
-        changes["containerStatuses"] = given
-    if added:
-        changes["ephemeralContainerStatuses"] = [*debugging, *added]
-    return changes
+    return {"ephemeralContainerStatuses": [*told, *added]} if added else {}
 
 
 def with_resources(statuses: list[JsonObject], pod: JsonObject) -> list[JsonObject]:
@@ -55,7 +45,7 @@ def with_resources(statuses: list[JsonObject], pod: JsonObject) -> list[JsonObje
     if generation_of(pod) < 2:
         return statuses
     asked = {it["name"]: it.get("resources") or {} for it in pod["spec"]["containers"]}
-    return [granted(it, asked.get(it["name"], {})) for it in statuses]
+    return [it if "resources" in it else granted(it, asked.get(it["name"], {})) for it in statuses]
 
 
 def granted(status: JsonObject, resources: JsonObject) -> JsonObject:

@@ -53,8 +53,10 @@ class NodeHeartbeats:
         known = reader.find(ObjectRef(LEASE, key.name, NAMESPACE))
         return Plan((renewed(node, format_micro_time(now), known),), PERIOD)
 
-    def refused(self, key: ObjectKey, write: Write, error: ApiError, reader: Reader) -> Plan:
-        del key, write, reader
+    def refused(
+        self, key: ObjectKey, write: Write, error: ApiError, reader: Reader, now: int
+    ) -> Plan:
+        del key, write, reader, now
         if isinstance(error, NotFoundError):
             return NOTHING
         raise error

@@ -142,6 +142,12 @@ class Lives:
         """The same of a pod that is to go, and is done with what it does at an instant."""
         return self._life(pod, behaviour, None, now).last_course(drained)
 
+    def resize_time(self, pod: JsonObject, behaviour: PodBehaviour) -> int:
+        """How long a resize takes."""
+        amount = behaviour.resize_time
+        generation = int(pod["metadata"].get("generation", 0))
+        return Draws(self._streams, pod, "pod", generation).of(amount, "resize-time")
+
     def _life(
         self, pod: JsonObject, behaviour: PodBehaviour, node: JsonObject | None, now: int
     ) -> "Life":
@@ -575,6 +581,9 @@ class Life:
         """How a container waits for a pull; itself if that is over, None if it is to be tried."""
         if pull.ends > self._now:
             self._dues.append(pull.ends)
+            if pull.attempt > 1 or ended(status) is not None:
+                # A kubelet tells of a pull when it is over; until then all is as it was.
+                return {**status}
             default = INITIALIZING if self._init_specs else CREATING
             return waits_for(status, default)
         if pull.error is None:

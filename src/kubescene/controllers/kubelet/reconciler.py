@@ -9,7 +9,7 @@ A node whose condition Ready is ``Unknown`` has a kubelet that nobody hears; one
 ready there. One that is ``False`` is heard: it says so itself.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -29,7 +29,7 @@ from kubescene.controllers.kubelet.behaviour import (
     WorkloadBehaviour,
     behaviour_of,
 )
-from kubescene.controllers.kubelet.container_statuses import adjusted_status, generation_of
+from kubescene.controllers.kubelet.container_statuses import debugged, generation_of
 from kubescene.controllers.kubelet.heartbeats import has_stopped, healthy_conditions
 from kubescene.controllers.kubelet.images import PULLS_MENTION
 from kubescene.controllers.kubelet.lives import (
@@ -50,6 +50,7 @@ from kubescene.controllers.kubelet.reports import (
     made_ready,
     parts_of_status,
 )
+from kubescene.controllers.kubelet.resizes import UNCHANGED, Resize, allocated, resize
 from kubescene.controllers.kubelet.usages import BehaviourUsage
 from kubescene.controllers.reconcile import NOTHING, Delete, ObjectKey, Patch, Plan, Write
 from kubescene.controllers.runtime import ReconcilerController
@@ -62,9 +63,9 @@ PENDING = "Pending"
 TERMINAL = ("Succeeded", "Failed")
 UNHEARD = "Unknown"
 MENTION = b'"Unknown"'
-SPECIAL = (b'"activeDeadlineSeconds"', b'"readinessGates"')
+DEADLINE, GATED = b'"activeDeadlineSeconds"', b'"readinessGates"'
 """Of what a pod's spec may ask more than that its containers run."""
-GATED = b'"readinessGates"'
+SECOND_GENERATION = 2
 NO_BEHAVIOUR = PodBehaviour()
 
 
@@ -110,6 +111,10 @@ class KubeletReconciler:
         self._silent: set[str] = set()
         self._pulling: set[str] = set()
         """Nodes of whose pulls their annotations say something."""
+        self._allocated: dict[str, Mapping[str, JsonObject]] = {}
+        """What containers were given, by uid of their pod, whose first resize is new."""
+        self._deferred: dict[str, dict[ObjectKey, None]] = {}
+        """Pods that wait for room to be resized, by node."""
         self._stopped: dict[str, bool] = {}
         """Nodes whose kubelet was stopped; False: it is back, and has not said so yet."""
 
@@ -122,7 +127,9 @@ class KubeletReconciler:
         if change.type is DELETED:
             self._lives.forget(record.uid)
             self._used.forget(record.namespace, record.name)
-            return ()
+            self._allocated.pop(record.uid, None)
+            self._deferred.get(record.node, {}).pop(key_of(record), None)
+            return tuple(self._deferred.get(record.node, ()))
         if self._talks and is_marked(change):
             self._to_stop.add(key_of(record))
         if record.node in self._silent:
@@ -135,10 +142,21 @@ class KubeletReconciler:
             if not record.deleting:
                 self._to_start[key] = record
             return (key,)
-        if record.deleting or is_respecified(change) or is_gated_anew(change):
+        if is_respecified(change):
+            self._remember(change)
+            return (key_of(record), *self._deferred.get(record.node, ()))
+        if record.deleting or is_gated_anew(change):
             return (key_of(record),)
+        if self._deferred and record.phase in TERMINAL:
+            return tuple(self._deferred.get(record.node, ()))
         begins = change.type is ADDED and record.phase == RUNNING and self.may_behave(record)
         return (key_of(record),) if begins else ()
+
+    def _remember(self, change: Change) -> None:
+        """A running pod asks for something else: what was it given until now?"""
+        before = change.previous_object
+        if before is not None and change.record.uid not in self._allocated:
+            self._allocated[change.record.uid] = allocated(before, {})
 
     def _observe_node(self, change: Change) -> Iterable[ObjectKey]:
         name = change.record.name
@@ -199,8 +217,10 @@ class KubeletReconciler:
         self._to_stop.remove(key)
         return True
 
-    def refused(self, key: ObjectKey, write: Write, error: ApiError, reader: Reader) -> Plan:
-        del key, write, reader
+    def refused(
+        self, key: ObjectKey, write: Write, error: ApiError, reader: Reader, now: int
+    ) -> Plan:
+        del key, write, reader, now
         if isinstance(error, NotFoundError):
             return NOTHING
         raise error
@@ -244,7 +264,7 @@ class KubeletReconciler:
         """Whether more may happen to a pod than that it starts, is ready, and is stopped."""
         if record.metadata_mentions(ANNOTATED) or record.node in self._pulling:
             return True
-        if any(map(record.members_mention, SPECIAL)):
+        if record.members_mention(DEADLINE) or record.members_mention(GATED):
             return True
         namespace, labels = record.namespace, record.labels
         return any(each.is_of(namespace, labels) for each in self._workloads)
@@ -337,18 +357,40 @@ class KubeletReconciler:
 
     def _go_on(self, pod: JsonObject, reader: Reader, now: int) -> Plan:
         """A pod that runs: grant what it asks for now, and make it ready when it is time."""
+        if pod["status"].get("phase") != RUNNING:
+            return NOTHING
         behaviour, _ = self._behaviour(pod)
+        resized = self._resize(pod, behaviour, reader, now)
+        changes = {**resized.status, **debugged(pod, format_time(now))}
+        after = {**pod, "status": {**pod["status"], **changes}} if changes else pod
         if behaviour is None:
-            plan = self._become_ready(pod, now)
-        elif pod["status"].get("phase") == RUNNING:
-            plan = self._live(pod, behaviour, reader, now)
+            plan = self._become_ready(after, now)
         else:
-            plan = NOTHING
-        adjusted = adjusted_status(pod, format_time(now))
-        if not adjusted:
-            return plan
-        write = Patch(ObjectRef.to(pod), {"status": adjusted}, subresource="status")
-        return replace(plan, writes=(write, *plan.writes))
+            plan = self._live(after, behaviour, reader, now)
+        due = None if resized.due is None else max(resized.due - now, 1)
+        waits = [each for each in (plan.requeue_after, due) if each is not None]
+        said = [*(resized.said if self._talks else ()), *plan.notices]
+        write = Patch(ObjectRef.to(pod), {"status": changes}, subresource="status")
+        writes = (write, *plan.writes) if changes else plan.writes
+        return Plan(writes, min(waits, default=None), said)
+
+    def _resize(
+        self, pod: JsonObject, behaviour: PodBehaviour | None, reader: Reader, now: int
+    ) -> Resize:
+        """What becomes of what a running pod asks for."""
+        metadata, node = pod["metadata"], pod["spec"]["nodeName"]
+        if generation_of(pod) < SECOND_GENERATION:
+            return UNCHANGED
+        before = self._allocated.pop(metadata["uid"], {})
+        time = 0 if behaviour is None else self._lives.resize_time(pod, behaviour)
+        host = reader.find(ObjectRef(NODE, node))
+        found = resize(pod, before, host, reader.on_node(node), time, now)
+        key = ObjectKey(metadata["namespace"], metadata["name"])
+        if found.deferred:
+            self._deferred.setdefault(node, {}).setdefault(key)
+        else:
+            self._deferred.get(node, {}).pop(key, None)
+        return found
 
     def _become_ready(self, pod: JsonObject, now: int) -> Plan:
         started = pod["status"].get("startTime")

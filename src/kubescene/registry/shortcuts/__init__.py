@@ -13,6 +13,7 @@ from kubescene.api.records import Record
 from kubescene.clock import Identities
 from kubescene.registry.admission.chain import AdmissionChain
 from kubescene.registry.clocks import Clocks
+from kubescene.registry.shortcuts.bindings import Bindings
 from kubescene.registry.shortcuts.lane_writes import LaneWrites
 from kubescene.registry.shortcuts.pod_deletions import PodDeletions
 from kubescene.registry.shortcuts.status_counts import StatusCounts
@@ -22,7 +23,7 @@ from kubescene.registry.writes import Result, WriteRequest
 from kubescene.shortcuts import Shortcuts
 from kubescene.store import Store
 
-NAMES = ("templates", "status_patches", "status_counts", "pod_deletions")
+NAMES = ("templates", "status_patches", "status_counts", "pod_deletions", "bindings")
 """Those that are here, among all of `kubescene.shortcuts`."""
 
 
@@ -60,6 +61,7 @@ class WriteShortcuts:
             (wanted.templates, "create", "", self._templates),
             (wanted.status_patches, "patch", "status", patches),
             (wanted.status_counts, "patch", "status", counts),
+            (wanted.bindings, "bind", "binding", Bindings(store, clocks.world)),
             (wanted.pod_deletions, "delete", "", PodDeletions(admission, clocks)),
         )
         self._finding: dict[tuple[str, str], tuple[Find, ...]] = {}

@@ -20,14 +20,10 @@ from kubescene.api.records.parts import (
     status_of,
 )
 from kubescene.api.scheme import ResourceType
+from kubescene.registry.shortcuts.bindings import labeled, may_be_assigned
 from kubescene.registry.shortcuts.status_counts import StatusCounts
 from kubescene.registry.shortcuts.status_patches import StatusPatches
-from kubescene.registry.subresources.binding import (
-    bound_status,
-    labeled,
-    may_be_assigned,
-    topology_labels,
-)
+from kubescene.registry.subresources.binding import bound_status, topology_labels
 from kubescene.store import Store
 from kubescene.types import JsonObject
 

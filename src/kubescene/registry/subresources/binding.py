@@ -1,17 +1,5 @@
 """The ``binding`` subresource of pods: from pending to assigned, once."""
 
-import orjson
-
-from kubescene.api.records import Record
-from kubescene.api.records.drafts import Parts
-from kubescene.api.records.parts import (
-    UNPLACED,
-    PodSections,
-    assigned_node,
-    metadata_of,
-    pod_status,
-    status_of,
-)
 from kubescene.api.scheme import GroupResource
 from kubescene.clock import Clock, format_time
 from kubescene.errors import BadRequestError, ConflictError
@@ -23,7 +11,6 @@ NODES = GroupResource("", "nodes")
 # E-9
 TOPOLOGY_LABELS = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")
 _TOPOLOGY = frozenset(TOPOLOGY_LABELS)
-_GATES, _NODE = b'"schedulingGates"', b'"nodeName"'
 
 
 def target_node(body: JsonObject, pod: JsonObject) -> str:
@@ -71,41 +58,6 @@ def bound(pod: JsonObject, body: JsonObject, node: str, store: Store, clock: Clo
         "spec": {**pod["spec"], "nodeName": node},
         "status": bound_status(pod.get("status", {}), format_time(clock.now())),
     }
-
-
-def bound_parts(pod: Record, body: JsonObject, store: Store, clock: Clock) -> Parts | None:
-    """What `bound` makes of a pod that is not decoded for it; None if it has to be.
-
-    So it has if the pod may not be bound, or if the Binding says more than which pod goes where.
-    """
-    node, payload = (body.get("target") or {}).get("name"), pod.payload
-    if type(node) is not str or not node or body != binding_to(node, pod.uid):
-        return None
-    if type(payload) is not PodSections or not may_be_assigned(pod):
-        return None
-    spec, _, status, end = payload.members
-    given = topology_labels(node, store)
-    metadata, labels = labeled(payload.metadata, given) if given else (payload.metadata, pod.labels)
-    now = format_time(clock.now())
-    status = store.shared(pod_status(bound_status(status_of(status), now)))
-    members = (spec, assigned_node(node), status, end)
-    return Parts(pod, metadata, members, pod.name, pod.uid, labels, node, pod.phase)
-
-
-def may_be_assigned(pod: Record) -> bool:
-    """Whether a pod is known to wait for a node, and for nothing else."""
-    payload = pod.payload
-    if type(payload) is not PodSections or pod.node or pod.deleting:
-        return False
-    spec, node, _, _ = payload.members
-    return node == UNPLACED and _GATES not in spec and _NODE not in spec
-
-
-def labeled(encoded: bytes, labels: dict[str, str]) -> tuple[bytes, dict[str, str]]:
-    """Encoded metadata with more labels, and all labels that they have then."""
-    metadata = metadata_of(encoded)
-    metadata["labels"] = {**(metadata.get("labels") or {}), **labels}
-    return orjson.dumps(metadata)[1:], metadata["labels"]
 
 
 def bound_status(status: JsonObject, now: str) -> JsonObject:

@@ -29,6 +29,7 @@ from kubescene.reports.html.waits import (
     told_late,
     waiting_of,
 )
+from kubescene.reports.html.workloads import SHOWN, budgets_of, workloads_of
 from kubescene.reports.words import counted
 from kubescene.results.ledger import Ledger
 from kubescene.results.ledger_entries import (
@@ -132,7 +133,7 @@ def contents_of(source: RunSource) -> Contents:
     decisions = decisions_of(source)
     explained = {each.pod: place for place, each in reversed([*enumerate(decisions)])}
     nodes, heat = ledger.standing(), heat_of(ledger)
-    preemptions = preemptions_of(ledger, decisions)
+    preemptions, workloads = preemptions_of(ledger, decisions), workloads_of(ledger)
     return Contents(
         headline=headline_of(source),
         figures=tuple(figures_of(ledger)),
@@ -152,6 +153,9 @@ def contents_of(source: RunSource) -> Contents:
         late_total=len(late),
         preemptions=tuple(preemptions[:PREEMPTIONS]),
         preemptions_total=len(preemptions),
+        workloads=tuple(workloads[:SHOWN]),
+        workloads_total=len(workloads),
+        budgets=tuple(budgets_of(ledger)[:SHOWN]),
         decisions=tuple(decisions),
         decisions_total=sum(pod.attempts for pod in ledger.pods),
         warnings=tuple(ledger.warnings),

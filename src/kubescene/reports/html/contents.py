@@ -226,6 +226,47 @@ class NodeAtEnd(Struct, frozen=True):
     amounts: tuple[str, ...] = ()
 
 
+class SpanView(Struct, frozen=True, array_like=True):
+    """From when until when, in thousandths of the run."""
+
+    begin: int
+    end: int
+
+
+class WorkloadView(Struct, frozen=True):
+    """A workload in words, and its pods in equal parts of the run, with how many it wants.
+
+    ``short``: it lacks pods at the end, or its roll-out is not over.
+    """
+
+    name: str
+    kind: str
+    short: bool = False
+    ready: str = ""
+    least: str = ""
+    rollout: str = ""
+    below: str = ""
+    restarts: int = 0
+    completions: int = 0
+    failures: int = 0
+    levels: tuple[int, ...] = ()
+    desired: tuple[int, ...] = ()
+    rollouts: tuple[SpanView, ...] = ()
+    spans_below: tuple[SpanView, ...] = ()
+    gone: bool = False
+
+
+class BudgetView(Struct, frozen=True):
+    """A PodDisruptionBudget and for how long it was not kept."""
+
+    name: str
+    workloads: str
+    healthy: str
+    least: str
+    times: int
+    below: str
+
+
 class Contents(Struct, frozen=True):
     """The whole page."""
 
@@ -244,6 +285,9 @@ class Contents(Struct, frozen=True):
     late_total: int = 0
     preemptions: tuple[Preempted, ...] = ()
     preemptions_total: int = 0
+    workloads: tuple[WorkloadView, ...] = ()
+    workloads_total: int = 0
+    budgets: tuple[BudgetView, ...] = ()
     decisions: tuple[DecisionView, ...] = ()
     decisions_total: int = 0
     warnings: tuple[str, ...] = ()

@@ -25,6 +25,7 @@ def body_of(contents: Contents) -> Iterator[Markup]:
         ("expectations", "Expectations", sections.expectations(contents)),
         ("warnings", "Not simulated", sections.warnings(contents)),
         ("steps", "Steps and nodes", sections.steps(contents)),
+        ("workloads", "Workloads", sections.workloads(contents)),
         ("waiting", "Waiting", sections.waiting(contents)),
         ("decisions", "Decisions", sections.decisions(contents)),
         ("preemptions", "Preemptions", sections.preemptions(contents)),

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from kubescene.markup import Child, Markup, h, table
 from kubescene.reports.amounts import told_duration
 from kubescene.reports.html.contents import Contents, Figure, NodeAtEnd, StepView, WaitingView
+from kubescene.reports.html.workloads import budgets_table, legend, table_of
 from kubescene.reports.words import counted
 
 PODS_NAMED = 12
@@ -251,6 +252,27 @@ def preemptions(contents: Contents) -> Markup | None:
 def victims(names: tuple[str, ...]) -> Markup:
     shown = ", ".join(names[:4])
     return h("span", shown, more(len(names) - 4) if len(names) > 4 else "", title=", ".join(names))
+
+
+def workloads(contents: Contents) -> Markup | None:
+    """Deployments and the like: how many of their pods were there, and when they were not."""
+    if not (contents.workloads or contents.budgets):
+        return None
+    lack = sum(each.short for each in contents.workloads)
+    verb = "lacks" if lack == 1 else "lack"
+    note = counted(contents.workloads_total, "workload")
+    left = contents.workloads_total - len(contents.workloads)
+    timed = contents.headline.duration_s
+    shown = table_of(contents.workloads, timed) if contents.workloads else None
+    return section(
+        "workloads",
+        "Workloads",
+        f"{note}; {lack} {verb} pods or is not rolled out at the end" if lack else note,
+        legend() if timed and shown else None,
+        h("div", shown, class_="wide") if shown else None,
+        h("p", more(left), class_="more") if left > 0 else None,
+        budgets_table(contents.budgets),
+    )
 
 
 def decisions(contents: Contents) -> Markup | None:

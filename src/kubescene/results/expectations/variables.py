@@ -26,8 +26,14 @@ from msgspec.inspect import (
 from kubescene.cel import BOOL, DOUBLE, DYN, INT, STRING, Type, list_of, map_of, object_of
 from kubescene.results import measures, rows
 from kubescene.results.ledger_entries import DELETED, PENDING
-from kubescene.results.measures.measure import RESOURCE, Measure
+from kubescene.results.measures.measure import RESOURCE, Measure, ResourceMeasure
 from kubescene.results.measures.own import OwnFunction, own_measures
+from kubescene.results.over_time.requests import (
+    TrafficRow,
+    WindowRow,
+    traffic_rows,
+    window_rows,
+)
 from kubescene.results.over_time.scaling import ScalingRow, scaling_rows
 from kubescene.results.over_time.series import (
     CHANGE_OR_STEP,
@@ -104,7 +110,7 @@ def measures_everywhere() -> Iterator[str]:
     for measure in measures.ALL:
         if isinstance(measure, Measure):
             yield measure.name
-        else:
+        elif isinstance(measure, ResourceMeasure):
             yield from (measure.name.replace(RESOURCE, each) for each in EVERYWHERE)
 
 
@@ -121,6 +127,8 @@ WORKLOAD = row_type("workload", WorkloadRow, series=list_of(WORKLOAD_POINT))
 ROLLOUT = row_type("rollout", RolloutRow)
 BUDGET = row_type("budget", BudgetRow)
 SCALING = row_type("scaling", ScalingRow)
+TRAFFIC = row_type("traffic", TrafficRow)
+WINDOW = row_type("window", WindowRow)
 ROW_TYPES: Mapping[Type, type[msgspec.Struct]] = {
     POD: rows.PodRow,
     NODE: rows.NodeRow,
@@ -134,6 +142,8 @@ ROW_TYPES: Mapping[Type, type[msgspec.Struct]] = {
     ROLLOUT: RolloutRow,
     BUDGET: BudgetRow,
     SCALING: ScalingRow,
+    TRAFFIC: TrafficRow,
+    WINDOW: WindowRow,
     POINT: SeriesRow,
 }
 
@@ -227,6 +237,14 @@ def scaling(run: RunSource) -> list[Any]:
     return plain(scaling_rows(run))
 
 
+def traffic_by_name(run: RunSource) -> dict[str, Any]:
+    return {row.traffic: msgspec.to_builtins(row) for row in traffic_rows(run)}
+
+
+def windows(run: RunSource) -> list[Any]:
+    return plain(window_rows(run))
+
+
 def series(run: RunSource) -> list[Any]:
     return plain(series_rows(run.ledger, CHANGE_OR_STEP))
 
@@ -271,6 +289,20 @@ ALL = (
     Variable("budgets", "The PodDisruptionBudgets that ever were.", list_of(BUDGET), budgets),
     Variable("scaling", "Every change of a scale by an autoscaler.", list_of(SCALING), scaling),
     Variable(
+        "traffic",
+        'What became of all requests of a Traffic, by `NAMESPACE/NAME`: `traffic["default/web"]'
+        ".p99_ms < 300.0`, where those that failed took their time-out.",
+        map_of(STRING, TRAFFIC),
+        traffic_by_name,
+    ),
+    Variable(
+        "windows",
+        "The same for every window of 15 seconds: "
+        "`windows.all(w, w.time_s < 600.0 || w.p99_ms < 300.0)`.",
+        list_of(WINDOW),
+        windows,
+    ),
+    Variable(
         "series",
         "The cluster [over virtual time](#over-virtual-time), from each change and each step on.",
         list_of(POINT),
@@ -281,8 +313,8 @@ ALL = (
         MEASURES,
         "Numbers that a run comes down to ([all of them](measures.md)): `measures.pods_pending`. "
         "One that has no value, such as a share of nothing, is no key. Those of other resources "
-        "than cpu, memory and pods: "
-        '`measures["allocation_example_com_gpu"]`.',
+        "than cpu, memory and pods, and of single workloads: "
+        '`measures["allocation_example_com_gpu"]`, `measures["least_available_default_web"]`.',
         measures_type(measures_everywhere()),
         measures.measures,
     ),

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from kubescene.results.rows import Clockwork
+from kubescene.results.clockwork import Clockwork
 from kubescene.results.sources import RunSource
 
 DECIDED = "ReplicasDecided"

@@ -14,11 +14,11 @@ import msgspec
 
 from kubescene.clock import parse_duration
 from kubescene.errors import ConfigurationError
+from kubescene.results.clockwork import Clockwork
 from kubescene.results.ledger import Ledger
 from kubescene.results.over_time.entries import NO_COUNTS, Counts, WorkloadEntry
 from kubescene.results.over_time.instants import Sample
 from kubescene.results.over_time.workloads import Group, Workloads
-from kubescene.results.rows import Clockwork
 
 CHANGE, STEP = "change", "step"
 CHANGE_OR_STEP = "change or step"
@@ -70,7 +70,7 @@ class WorkloadSeriesRow(msgspec.Struct, frozen=True, kw_only=True):
     desired: int | None
     pods: int
     updated: int | None
-    ready: int
+    ready: int | None
     available: int | None
     least_available: int | None
     pending: int
@@ -288,7 +288,7 @@ def series_of(
             desired=now.desired,
             pods=now.pods if entry is not None else waits.value.there,
             updated=now.updated,
-            ready=now.ready,
+            ready=None if entry is None else now.ready,
             available=now.available,
             least_available=min(least, default=None),
             pending=waits.value.pending,
@@ -351,3 +351,36 @@ def add(changes: dict[Any, list[int]], when: Any, pending: int, there: int) -> N
     known = changes.setdefault(when, [0, 0])
     known[0] += pending
     known[1] += there
+
+
+# -- small drawings ------------------------------------------------------------------------------
+
+
+def levels(entry: WorkloadEntry, ledger: Ledger, parts: int) -> list[int]:
+    """In equal parts of the run the fewest pods available; of Jobs, the most that are active."""
+    told = [(each.time, number_of(each)) for _, each in told_by(entry)]
+    choose = max if entry.now.available is None else min
+    return parts_of(told, ledger, parts, choose)
+
+
+def number_of(counts: Counts) -> int:
+    return counts.pods if counts.available is None else counts.available
+
+
+def parts_of(
+    told: Sequence[tuple[int, int]],
+    ledger: Ledger,
+    parts: int,
+    choose: Callable[[int, int], int] = min,
+) -> list[int]:
+    """One value for each part of the run, of those that count in it; each from its time on."""
+    began, span = ledger.started_time or 0, max(ledger.duration, 1)
+    found: list[int | None] = [None] * parts
+    for index, (time, value) in enumerate(told):
+        end = told[index + 1][0] if index + 1 < len(told) else began + span
+        first = min((time - began) * parts // span, parts - 1)
+        last = min(max(-(-(end - began) * parts // span), first + 1), parts)
+        for place in range(first, last if end > time else first):
+            known = found[place]
+            found[place] = value if known is None else choose(known, value)
+    return [each or 0 for each in found]

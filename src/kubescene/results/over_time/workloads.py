@@ -8,6 +8,8 @@ import msgspec
 import orjson
 
 from kubescene.api.selectors.label_selectors import from_label_selector
+from kubescene.api.selectors.requirements import SelectorError
+from kubescene.results.clockwork import SECOND, Clockwork, row_of, text
 from kubescene.results.ledger import Ledger
 from kubescene.results.ledger_entries import DELETED, FINISHED, PENDING, PodEntry
 from kubescene.results.over_time.entries import (
@@ -16,7 +18,6 @@ from kubescene.results.over_time.entries import (
     WorkloadEntry,
 )
 from kubescene.results.over_time.following import top_owner
-from kubescene.results.rows import SECOND, Clockwork, row_of, text
 
 ALL_BARE = "*"
 """The name of the pods of a namespace that nobody owns."""
@@ -147,14 +148,21 @@ class Workloads:
         return sorted((each for known in groups.values() for each in known), key=lambda g: g.key)
 
     @cached_property
+    def own(self) -> list[Group]:
+        """Those that say of themselves how they are, without their pods."""
+        entries = sorted(self.ledger.workloads, key=lambda e: (e.namespace, e.name, e.kind))
+        return [Group(e.namespace, e.kind, e.name, e, []) for e in entries]
+
+    @cached_property
     def protecting(self) -> dict[str, list[tuple[Any, BudgetEntry]]]:
         """Budgets with their selectors, by namespace."""
         found: dict[str, list[tuple[Any, BudgetEntry]]] = {}
         for budget in self.ledger.budgets:
-            selector = orjson.loads(budget.selector)
-            if selector is not None:
-                pair = from_label_selector(selector), budget
-                found.setdefault(budget.namespace, []).append(pair)
+            try:
+                selector = from_label_selector(orjson.loads(budget.selector))
+            except (KeyError, SelectorError):
+                continue  # no server would have taken it
+            found.setdefault(budget.namespace, []).append((selector, budget))
         return found
 
     def budgets_of(self, group: Group) -> Iterator[BudgetEntry]:
@@ -167,19 +175,27 @@ class Workloads:
             elif any(selector.matches(pod.labels) for pod in group.pods):
                 yield budget
 
-    def below(self, group: Group) -> float | None:
-        """For how long it was below a budget, in seconds."""
-        end, last = self.ledger.time, group.entry.end_time if group.entry is not None else None
-        until = end if last is None else last
+    def spans_below(self, group: Group) -> list[tuple[int, int]] | None:
+        """When it was below a budget; None if no budget was ever met."""
         budgets = [each for each in self.budgets_of(group) if each.met_time is not None]
-        if not budgets:
-            return None
-        spans = [
-            (begin, until if stop is None else min(stop, until))
-            for each in budgets
-            for begin, stop in each.below
-        ]
-        return covered(spans) / SECOND
+        entry, end = group.entry, self.ledger.time
+        first = 0 if entry is None else entry.time
+        last = end if entry is None or entry.end_time is None else entry.end_time
+        return [*spans_below(budgets, first, last)] if budgets else None
+
+    def below(self, group: Group) -> float | None:
+        """For how long that was, in seconds."""
+        spans = self.spans_below(group)
+        return None if spans is None else covered(spans) / SECOND
+
+
+def spans_below(budgets: Iterable[BudgetEntry], first: int, last: int) -> Iterator[tuple[int, int]]:
+    """When fewer were healthy than one of them wants, between two instants."""
+    for each in budgets:
+        for begin, end in each.below:
+            until = last if end is None else min(end, last)
+            if until > max(begin, first):
+                yield max(begin, first), until
 
 
 def came_before(group: Group, pod: PodEntry) -> bool:

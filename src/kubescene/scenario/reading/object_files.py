@@ -29,16 +29,25 @@ class ScenarioFolder(Struct, frozen=True):
 
     def read(self, name: str) -> tuple[JsonObject, ...]:
         """The objects of a file, those of a ``List`` one by one; raises `ScenarioError`."""
+        return _checked(list(flattened(load_yaml(self._bytes(name), name))), name)
+
+    def text(self, name: str) -> str:
+        """The text of a file; raises `ScenarioError`."""
+        try:
+            return self._bytes(name).decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise ScenarioError(f"{name} is not text in UTF-8") from error
+
+    def _bytes(self, name: str) -> bytes:
         file = self._inside(name)
         try:
             if not file.is_file():
                 raise ScenarioError(f"there is no file {name!r} in {self.path}")
             if (size := file.stat().st_size) > MAX_BYTES:
                 raise ScenarioError(f"{name} has {size} bytes, more than {MAX_BYTES}")
-            documents = load_yaml(file.read_bytes(), name)
+            return file.read_bytes()
         except OSError as error:
             raise ScenarioError(f"{name} cannot be read: {error.strerror}") from error
-        return _checked(list(flattened(documents)), name)
 
     def holds(self, name: str) -> bool:
         """Whether a name leads to somewhere inside, be there a file or not."""

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from kubescene.api.records.changes import Change
+from kubescene.bounded import KEPT
 from kubescene.errors import ConfigurationError
 from kubescene.scheduler.framework.cycle_state import CycleState
 from kubescene.scheduler.framework.extensions import (
@@ -124,7 +125,6 @@ def _names(profile: Profile, point: ExtensionPoint) -> tuple[str, ...]:
 
 _log = logging.getLogger(__name__)
 
-STATUSES_KEPT = 1024
 EVERY_EVENT = (EventRegistration(ClusterEvent(EventResource.ANY, Action.ALL)),)
 
 
@@ -371,7 +371,7 @@ class AdaptedFilter:
     are numbered for one attempt only, and verdicts with such numbers are not kept.
     """
 
-    def __init__(self, plugin: FilterPlugin, kept: int = STATUSES_KEPT) -> None:
+    def __init__(self, plugin: FilterPlugin, kept: int = KEPT) -> None:
         self._plugin = plugin
         self._kept = kept
         self._numbers: dict[Hashable, int] = {}

@@ -36,7 +36,7 @@ from kubescene.scheduler.framework.interfaces import (
 )
 from kubescene.scheduler.framework.status import SUCCESS, Code, Status
 from kubescene.scheduler.preemption.best_candidate import Choice, choose, cost_of
-from kubescene.scheduler.preemption.budgets import DISRUPTION_BUDGET, Budgets
+from kubescene.scheduler.preemption.budgets import DISRUPTION_BUDGET, DisruptionBudgets
 from kubescene.scheduler.preemption.dry_runs import DryRun, DryRuns
 from kubescene.scheduler.preemption.evictions import CONDITION, REASON
 from kubescene.scheduler.preemption.victims import pool_of
@@ -73,7 +73,7 @@ class DefaultPreemption(PreEnqueuePlugin, AskingPostFilterPlugin, EnqueueExtensi
         self._handle = handle
         self._percentage = percentage
         self._absolute = absolute
-        budgets = Budgets(handle.lister(DISRUPTION_BUDGET))
+        budgets = DisruptionBudgets(handle.lister(DISRUPTION_BUDGET))
         self._dry_runs = DryRuns(handle.nodes, budgets)
 
     def pre_enqueue(self, pod: PodInfo) -> Status:

@@ -35,7 +35,7 @@ LOWEST = 23 * _MIB
 HIGHEST_PER_CONTAINER = 1000 * _MIB
 
 
-class Images(NamedTuple):
+class ImagesOfPod(NamedTuple):
     """The images of a pod, by normalized name, and how many containers it has."""
 
     names: tuple[str, ...]
@@ -63,7 +63,7 @@ class ImageLocality(ScorePlugin, ClusterScorePlugin):
 
     def __init__(self, nodes: NodeTable) -> None:
         self._nodes = nodes
-        self._kept: OrderedDict[Images, ImageScores] = OrderedDict()
+        self._kept: OrderedDict[ImagesOfPod, ImageScores] = OrderedDict()
 
     @property
     def concern_version(self) -> int:
@@ -89,7 +89,7 @@ class ImageLocality(ScorePlugin, ClusterScorePlugin):
             kept.renewed(nodes, outdated)
         return kept.scores.take(rows)
 
-    def _scores(self, images: Images, nodes: NodeTable) -> ImageScores:
+    def _scores(self, images: ImagesOfPod, nodes: NodeTable) -> ImageScores:
         kept = self._kept.get(images)
         if kept is None or kept.total != len(nodes) or not kept.in_place(nodes):
             kept = self._kept[images] = ImageScores(nodes)
@@ -105,14 +105,14 @@ class ImageLocality(ScorePlugin, ClusterScorePlugin):
         return signing.images(normalized(each.get("image") or "") for each in containers)
 
 
-def images_of(signature: PodSignature) -> Images:
+def images_of(signature: PodSignature) -> ImagesOfPod:
     """All images of a pod: those of init containers, containers and volumes."""
     spec = signature.pod_class.spec
     containers = [*(spec.get("initContainers") or ()), *(spec.get("containers") or ())]
     names = [each.get("image") or "" for each in containers]
     mounted = [each["image"] for each in signature.volumes if each.get("image") is not None]
     names += [each.get("reference") or "" for each in mounted]
-    return Images(tuple(map(normalized, names)), len(containers))
+    return ImagesOfPod(tuple(map(normalized, names)), len(containers))
 
 
 def normalized(name: str) -> str:
@@ -120,7 +120,7 @@ def normalized(name: str) -> str:
     return f"{name}:latest" if name.rfind(":") <= name.rfind("/") else name
 
 
-def _rate(nodes: NodeTable, images: Images, node: NodeInfo) -> int:
+def _rate(nodes: NodeTable, images: ImagesOfPod, node: NodeInfo) -> int:
     held = nodes.images.held_by(node.name)
     if not held:
         return 0

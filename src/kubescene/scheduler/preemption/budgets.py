@@ -29,7 +29,7 @@ class Budget(Struct, frozen=True):
         )
 
 
-class Budgets:
+class DisruptionBudgets:
     """All budgets, read when one of them has changed."""
 
     def __init__(self, lister: Lister) -> None:

@@ -17,7 +17,7 @@ from kubescene.instruments.attempts import TriedNode
 from kubescene.scheduler.framework.interfaces import Rows, TryOut
 from kubescene.scheduler.framework.status import Code, Status
 from kubescene.scheduler.preemption.best_candidate import Cost, cost_of
-from kubescene.scheduler.preemption.budgets import Budgets
+from kubescene.scheduler.preemption.budgets import DisruptionBudgets
 from kubescene.scheduler.preemption.victims import NO_VICTIMS, Victims, find_victims, pool_of
 from kubescene.scheduler.state.deltas import Delta, DeltaKind, DeltaReader
 from kubescene.scheduler.state.node_info import NO_ROW
@@ -142,7 +142,7 @@ def _told(error: Status) -> str:
 class DryRuns:
     """Dry runs of one profile."""
 
-    def __init__(self, nodes: NodeTable, budgets: Budgets) -> None:
+    def __init__(self, nodes: NodeTable, budgets: DisruptionBudgets) -> None:
         self._nodes = nodes
         self._budgets = budgets
         self._lower = LowerPods(nodes)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from kubescene.scheduler.framework.interfaces import Trial
 from kubescene.scheduler.framework.status import SUCCESS, Status
-from kubescene.scheduler.preemption.budgets import Budgets
+from kubescene.scheduler.preemption.budgets import DisruptionBudgets
 from kubescene.scheduler.preemption.importance import by_importance
 from kubescene.scheduler.state.pods import PodInfo
 
@@ -30,7 +30,9 @@ def pool_of(pod: PodInfo, pods: Iterable[PodInfo]) -> list[PodInfo]:
     return [each for each in pods if each.priority < pod.priority]
 
 
-def find_victims(pool: Sequence[PodInfo], trial: Trial, node: str, budgets: Budgets) -> Victims:
+def find_victims(
+    pool: Sequence[PodInfo], trial: Trial, node: str, budgets: DisruptionBudgets
+) -> Victims:
     """``pool`` holds the pods that may go, in the order of the node; at least one."""
     for each in pool:
         trial.remove(each)
@@ -38,7 +40,9 @@ def find_victims(pool: Sequence[PodInfo], trial: Trial, node: str, budgets: Budg
     return _reprieve(pool, trial, node, budgets) if status.ok else Victims(status)
 
 
-def _reprieve(pool: Sequence[PodInfo], trial: Trial, node: str, budgets: Budgets) -> Victims:
+def _reprieve(
+    pool: Sequence[PodInfo], trial: Trial, node: str, budgets: DisruptionBudgets
+) -> Victims:
     violating, others = budgets.split(by_importance(pool))
     victims = [pod for pod in violating if not _stays(pod, trial)]
     violations = len(victims)

@@ -41,7 +41,6 @@ from kubescene.scheduler.queue.waiting_places import (
     ERROR_BACKOFF,
     IN_FLIGHT,
     UNSCHEDULABLE,
-    Group,
     Heap,
     InFlight,
     Place,
@@ -50,12 +49,12 @@ from kubescene.scheduler.queue.waiting_places import (
     Strategy,
     Tickets,
     Unschedulable,
+    WaitingGroup,
 )
 from kubescene.scheduler.state.pods import Identified, PodInfo
 
 _log = logging.getLogger(__name__)
 
-ASKING_KEPT = 1024
 UNSCHEDULABLE_LIMIT = 5 * MINUTE
 LEFTOVER_PERIOD = 30 * SECOND
 
@@ -99,9 +98,7 @@ class SchedulingQueue:
         self._in_flight = InFlight()
         self._pods: dict[str, QueuedPod] = {}
         self._wanted: dict[ClusterEvent, bool] = {}
-        self._asking: BoundedDict[tuple[Rejection, ClusterEvent], list[Interest]] = BoundedDict(
-            ASKING_KEPT
-        )
+        self._asking: BoundedDict[tuple[Rejection, ClusterEvent], list[Interest]] = BoundedDict()
         self.cycle = 0
 
     def release(self) -> None:
@@ -418,7 +415,7 @@ class SchedulingQueue:
         return [each for each in found if each.group and each.group.rejection == rejection]
 
     def _helped(
-        self, group: Group, asked: list[Interest], change: Change
+        self, group: WaitingGroup, asked: list[Interest], change: Change
     ) -> Iterable[tuple[QueuedPod, Strategy]]:
         """The pods of a group that an event may help, and how."""
         entries = group.entries

@@ -62,7 +62,7 @@ class QueuedPod:
     noted = (0, 0)
     notes = 0
     """How many notes on it were told, at the instant and in the step that ``noted`` says."""
-    group: "Group | None" = None
+    group: "WaitingGroup | None" = None
 
     def __init__(self, pod: PodInfo, timestamp: int) -> None:
         self.pod = pod
@@ -173,7 +173,7 @@ class Rejection(NamedTuple):
     pending_plugins: frozenset[str]
 
 
-class Group:
+class WaitingGroup:
     """Pods that are alike and wait for the same events, by uid."""
 
     __slots__ = ("entries", "rejection", "signature")
@@ -189,7 +189,7 @@ class Unschedulable:
 
     def __init__(self) -> None:
         self.entries: dict[str, QueuedPod] = {}
-        self._groups: dict[Rejection, dict[PodSignature, Group]] = {}
+        self._groups: dict[Rejection, dict[PodSignature, WaitingGroup]] = {}
         self._tickets = Tickets()
         self._ages: list[tuple[int, int, QueuedPod]] = []
 
@@ -197,7 +197,7 @@ class Unschedulable:
         """Few, however many pods wait."""
         return [*self._groups]
 
-    def groups_of(self, rejection: Rejection) -> list[Group]:
+    def groups_of(self, rejection: Rejection) -> list[WaitingGroup]:
         return [*self._groups[rejection].values()]
 
     def add(self, entry: QueuedPod) -> None:
@@ -233,7 +233,7 @@ class Unschedulable:
         """All pods, in order of arrival here."""
         return sorted(self.entries.values(), key=_arrival)
 
-    def _group(self, entry: QueuedPod) -> Group:
+    def _group(self, entry: QueuedPod) -> WaitingGroup:
         name, signature = entry.pod.scheduler_name, entry.pod.signature
         rejection = Rejection(name, entry.unschedulable_plugins, entry.pending_plugins)
         groups = self._groups.get(rejection)
@@ -241,7 +241,7 @@ class Unschedulable:
             groups = self._groups[rejection] = {}
         found = groups.get(signature)
         if found is None:
-            found = groups[signature] = Group(rejection, signature)
+            found = groups[signature] = WaitingGroup(rejection, signature)
         return found
 
     def _ungroup(self, entry: QueuedPod) -> None:

@@ -19,7 +19,7 @@ from kubescene.scheduler.state.pods import PodInfo
 from kubescene.scheduler.state.row_types import Column
 from kubescene.types import ReadOnlyObject
 
-CROWDS_KEPT = 16
+PRIORITIES_KEPT = 16
 
 Nominated: TypeAlias = Callable[[], Iterable[tuple[PodInfo, str]]]
 """All nominated pods and their nodes."""
@@ -59,7 +59,7 @@ class NominatedByPriority:
 
     def __init__(self, nodes: NodeTable) -> None:
         self.nodes = nodes
-        self._by_priority: BoundedDict[int, NominatedAmounts] = BoundedDict(CROWDS_KEPT)
+        self._by_priority: BoundedDict[int, NominatedAmounts] = BoundedDict(PRIORITIES_KEPT)
         self._layout = nodes.layout
         self._version = 0
 

@@ -35,8 +35,6 @@ from kubescene.scheduler.state.pod_kinds import (
 )
 from kubescene.types import JsonObject, ReadOnlyObject
 
-SPECS_KEPT = 1024
-
 _SPEC_FIELDS = (
     "affinity",
     "hostNetwork",
@@ -67,9 +65,9 @@ class PodClasses:
         self._rereads = rereads
         self._classes: BoundedDict[bytes, PodClass] = BoundedDict(kept)
         self._signatures: BoundedDict[tuple[Any, ...], PodSignature] = BoundedDict(kept)
-        self._specs: BoundedDict[bytes, PodSpec] = BoundedDict(SPECS_KEPT)
-        self._statuses: BoundedDict[bytes, PodStatus] = BoundedDict(SPECS_KEPT)
-        self._models: BoundedDict[bytes, PodInfo] = BoundedDict(SPECS_KEPT)
+        self._specs: BoundedDict[bytes, PodSpec] = BoundedDict()
+        self._statuses: BoundedDict[bytes, PodStatus] = BoundedDict()
+        self._models: BoundedDict[bytes, PodInfo] = BoundedDict()
         """The newest pod that was read with a spec, by the encoding of that."""
 
     def of(self, spec: ReadOnlyObject) -> PodClass:

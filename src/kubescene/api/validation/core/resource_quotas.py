@@ -102,16 +102,19 @@ def _check_spec(spec: JsonObject, errors: ErrorList) -> None:
     for scope in scopes:
         if scope not in _COUNTED:
             errors.invalid(at, scopes, "unsupported scope")
-        if _applies_wrongly(scope, hard):
+        for _ in range(_applied_wrongly(scope, hard)):
             errors.invalid(at, scopes, "unsupported scope applied to resource")
     _check_conflicts(scopes, scopes, errors, at)
     if (selector := spec.get("scopeSelector")) is not None:
         _check_selector(selector, spec, errors, SPEC.child("scopeSelector"))
 
 
-def _applies_wrongly(scope: str, hard: JsonObject) -> bool:
+def _applied_wrongly(scope: str, hard: JsonObject) -> int:
+    """To how many resources a scope does not apply; each is a cause of its own."""
     counted = _COUNTED.get(scope)
-    return counted is not None and any(_is_counted(name) and name not in counted for name in hard)
+    if counted is None:
+        return 0
+    return sum(_is_counted(name) and name not in counted for name in hard)
 
 
 def _check_conflicts(
@@ -129,7 +132,7 @@ def _check_selector(selector: JsonObject, spec: JsonObject, errors: ErrorList, p
         scope = requirement.get("scopeName", "")
         if scope not in _COUNTED:
             errors.invalid(at.child("scopeName"), scope, "unsupported scope")
-        if _applies_wrongly(scope, spec.get("hard") or {}):
+        for _ in range(_applied_wrongly(scope, spec.get("hard") or {})):
             shown = inner(selector, SCOPE_SELECTOR)
             errors.invalid(at, shown, "unsupported scope applied to resource")
         _check_requirement(requirement, scope, errors, at)

@@ -72,9 +72,11 @@ class HorizontalReconciler:
         plan = self.passes.run(autoscaler, list(self._in(key.namespace)), reader, now)
         return Plan(plan.writes, SYNC_PERIOD, plan.notices, plan.facts)
 
-    def refused(self, key: ObjectKey, write: Write, error: ApiError, reader: Reader) -> Plan:
+    def refused(
+        self, key: ObjectKey, write: Write, error: ApiError, reader: Reader, now: int
+    ) -> Plan:
         """A pass whose write was refused says so in the status, and tries again in its time."""
-        plan = self.passes.refused(key, write, error, reader)
+        plan = self.passes.refused(key, write, error, reader, now)
         return Plan(plan.writes, SYNC_PERIOD, plan.notices, plan.facts)
 
     @property

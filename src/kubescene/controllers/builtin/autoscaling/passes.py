@@ -42,7 +42,7 @@ from kubescene.recording import Notice, regarding
 from kubescene.types import JsonObject
 from kubescene.usage.measuring import MeasuredPod, Measurements
 from kubescene.usage.registry import UsageRegistry
-from kubescene.usage.series import METRIC_SERIES, MetricSeries, read_series
+from kubescene.usage.series import METRIC_SERIES, MetricSeries, readable_series
 
 REPORTER = "horizontal-pod-autoscaler"
 
@@ -103,9 +103,11 @@ class Passes:
             writes.append(ScaleWrite(target_of(autoscaler), decision.wanted))
         return self._planned(key, autoscaler, complete(decision), writes)
 
-    def refused(self, key: ObjectKey, write: Write, error: ApiError, reader: Reader) -> Plan:
+    def refused(
+        self, key: ObjectKey, write: Write, error: ApiError, reader: Reader, now: int
+    ) -> Plan:
         """The scale could not be written, or the status: the autoscaler says so."""
-        del reader
+        del reader, now
         if key not in self._decisions:
             return NOTHING
         autoscaler, decision = self._decisions.pop(key)
@@ -154,7 +156,7 @@ class Passes:
     ) -> RecordedMetrics:
         measured = Measurements(
             self._known_series(namespace, reader),
-            map(measured_pod, pods),
+            map(scaled_as_measured, pods),
             now,
             scraped=self._usage.scraped(namespace, now),
             services=self._usage.scraped_services(namespace, now),
@@ -184,18 +186,10 @@ class Passes:
             uid, version = obj["metadata"]["uid"], obj["metadata"].get("generation")
             series = before.get(uid)
             if series is None or series[0] != version:
-                series = version, readable(obj)
+                series = version, readable_series(obj)
             known[uid] = series
         self._series[namespace] = known
         return [series for _, series in known.values() if series is not None]
-
-
-def readable(obj: JsonObject) -> MetricSeries | None:
-    """The series; None if it makes no sense, which its own status says."""
-    try:
-        return read_series(obj)
-    except ValueError:
-        return None
 
 
 def target_of(autoscaler: JsonObject) -> ObjectRef:
@@ -247,7 +241,7 @@ def metrics_of(measured: Measurements) -> RecordedMetrics:
     )
 
 
-def measured_pod(pod: ScaledPod) -> MeasuredPod:
+def scaled_as_measured(pod: ScaledPod) -> MeasuredPod:
     is_ready = pod.ready == "True" and not pod.deleting
     containers = tuple(each.name for each in pod.requests.containers)
     return MeasuredPod(pod.name, pod.labels, containers, pod.ready_since if is_ready else None)

@@ -115,9 +115,11 @@ class NamespaceReconciler:
         patch = {"spec": {"finalizers": kept or None}}
         return Plan((Patch(ObjectRef.to(namespace), patch, subresource="finalize"),))
 
-    def refused(self, key: ObjectKey, write: Write, error: ApiError, reader: Reader) -> Plan:
+    def refused(
+        self, key: ObjectKey, write: Write, error: ApiError, reader: Reader, now: int
+    ) -> Plan:
         """Somebody else was faster; anything else is a mistake of ours."""
-        del key, write, reader
+        del key, write, reader, now
         if isinstance(error, NotFoundError):
             return NOTHING
         raise error

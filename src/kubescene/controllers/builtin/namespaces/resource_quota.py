@@ -180,9 +180,11 @@ class ResourceQuotaReconciler:
         again = None if tally.next_due is None else max(tally.next_due - now, 0) + SECOND
         return told(quota, tally.total, again)
 
-    def refused(self, key: ObjectKey, write: Write, error: ApiError, reader: Reader) -> Plan:
+    def refused(
+        self, key: ObjectKey, write: Write, error: ApiError, reader: Reader, now: int
+    ) -> Plan:
         """Gone meanwhile."""
-        del key, write, reader
+        del key, write, reader, now
         if isinstance(error, NotFoundError):
             return NOTHING
         raise error

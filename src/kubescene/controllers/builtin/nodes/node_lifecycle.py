@@ -139,8 +139,10 @@ class NodeLifecycleReconciler:
         since = self._silent_since.setdefault(name, now)
         return max(since + GRACE_PERIOD - now, 0)
 
-    def refused(self, key: ObjectKey, write: Write, error: ApiError, reader: Reader) -> Plan:
-        del key, write, reader
+    def refused(
+        self, key: ObjectKey, write: Write, error: ApiError, reader: Reader, now: int
+    ) -> Plan:
+        del key, write, reader, now
         if isinstance(error, NotFoundError):
             return NOTHING
         raise error

@@ -155,8 +155,11 @@ class NodeSetReconciler(ObjectReconciler):
             return Plan(writes[:BURST])
         return Plan(self._status(key, node_set))
 
-    def refused(self, key: ObjectKey, write: Write, error: ApiError, reader: Reader) -> Plan:
+    def refused(
+        self, key: ObjectKey, write: Write, error: ApiError, reader: Reader, now: int
+    ) -> Plan:
         """A node that cannot be made is told in the status, not the end of everything."""
+        del now
         if isinstance(error, NotFoundError):
             return NOTHING
         node_set = _found(key, reader)

@@ -122,9 +122,11 @@ class PodGarbageCollector:
         due = parse_time(pod["metadata"]["deletionTimestamp"]) + PERIOD
         return Plan([*forced(pod)]) if now >= due else Plan(requeue_after=due - now)
 
-    def refused(self, key: ObjectKey, write: Write, error: ApiError, reader: Reader) -> Plan:
+    def refused(
+        self, key: ObjectKey, write: Write, error: ApiError, reader: Reader, now: int
+    ) -> Plan:
         """It is gone, or another has its name."""
-        del key, write, reader
+        del key, write, reader, now
         if isinstance(error, NotFoundError | ConflictError):
             return NOTHING
         raise error

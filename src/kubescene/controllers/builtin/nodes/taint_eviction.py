@@ -117,9 +117,11 @@ class TaintEvictionReconciler:
         self._due[key] = DueEviction(pod["metadata"]["uid"], now, now + wait)
         return Plan(requeue_after=wait)
 
-    def refused(self, key: ObjectKey, write: Write, error: ApiError, reader: Reader) -> Plan:
+    def refused(
+        self, key: ObjectKey, write: Write, error: ApiError, reader: Reader, now: int
+    ) -> Plan:
         """It is gone, or another has its name."""
-        del key, write, reader
+        del key, write, reader, now
         if isinstance(error, NotFoundError | ConflictError):
             return NOTHING
         raise error

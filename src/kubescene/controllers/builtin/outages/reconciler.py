@@ -58,8 +58,10 @@ class OutageReconciler:
         plan = self._step(outage, reader, now)
         return Plan((*taken_back, *plan.writes), plan.requeue_after, plan.notices)
 
-    def refused(self, key: ObjectKey, write: Write, error: ApiError, reader: Reader) -> Plan:
-        del key, write, reader
+    def refused(
+        self, key: ObjectKey, write: Write, error: ApiError, reader: Reader, now: int
+    ) -> Plan:
+        del key, write, reader, now
         if isinstance(error, NotFoundError):
             return NOTHING
         raise error

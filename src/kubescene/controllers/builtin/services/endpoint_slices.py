@@ -113,7 +113,10 @@ class EndpointSliceReconciler:
         writes += [Delete(ObjectRef.to(each)) for each in known if each["addressType"] not in types]
         return Plan(writes)
 
-    def refused(self, key: ObjectKey, write: Write, error: ApiError, reader: Reader) -> Plan:
+    def refused(
+        self, key: ObjectKey, write: Write, error: ApiError, reader: Reader, now: int
+    ) -> Plan:
+        del now
         service = reader.find(ObjectRef(SERVICE, key.name, key.namespace))
         return refusal(service, write, error, REPORTER)
 

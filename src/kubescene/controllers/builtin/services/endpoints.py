@@ -97,8 +97,11 @@ class EndpointsReconciler:
         }
         return Plan((Update({**known, "metadata": metadata, "subsets": renewed["subsets"]}),))
 
-    def refused(self, key: ObjectKey, write: Write, error: ApiError, reader: Reader) -> Plan:
+    def refused(
+        self, key: ObjectKey, write: Write, error: ApiError, reader: Reader, now: int
+    ) -> Plan:
         """What is refused is told, unless others were faster, or nothing may be created."""
+        del now
         if isinstance(error, ConflictError | NotFoundError):
             return NOTHING
         if error.has_cause("NamespaceTerminating"):

@@ -77,7 +77,10 @@ class MirroringReconciler:
             return Plan([Delete(ObjectRef.to(each)) for each in known])
         return mirrored(endpoints, known)
 
-    def refused(self, key: ObjectKey, write: Write, error: ApiError, reader: Reader) -> Plan:
+    def refused(
+        self, key: ObjectKey, write: Write, error: ApiError, reader: Reader, now: int
+    ) -> Plan:
+        del now
         endpoints = reader.find(ObjectRef(ENDPOINTS, key.name, key.namespace))
         return refusal(endpoints, write, error, REPORTER)
 

@@ -48,9 +48,11 @@ class EphemeralVolumeReconciler:
             )
         )
 
-    def refused(self, key: ObjectKey, write: Write, error: ApiError, reader: Reader) -> Plan:
+    def refused(
+        self, key: ObjectKey, write: Write, error: ApiError, reader: Reader, now: int
+    ) -> Plan:
         """One that exists may be somebody else's; the scheduler says so to whom it concerns."""
-        del key, write, reader
+        del key, write, reader, now
         if isinstance(error, (AlreadyExistsError, ForbiddenError)):
             return NOTHING
         raise error

@@ -109,9 +109,11 @@ class PersistentVolumeBinder:
             return _bound_claim(claim, reader)
         return self._unbound_claim(claim, reader)
 
-    def refused(self, key: ObjectKey, write: Write, error: ApiError, reader: Reader) -> Plan:
+    def refused(
+        self, key: ObjectKey, write: Write, error: ApiError, reader: Reader, now: int
+    ) -> Plan:
         """Somebody was faster: the watch tells what became of it."""
-        del key, write, reader
+        del key, write, reader, now
         if isinstance(error, (AlreadyExistsError, ConflictError, NotFoundError)):
             return NOTHING
         raise error

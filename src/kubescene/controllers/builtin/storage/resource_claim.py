@@ -84,9 +84,11 @@ class ResourceClaimReconciler:
             return NOTHING
         return self._pod_plan(key, pod, reader)
 
-    def refused(self, key: ObjectKey, write: Write, error: ApiError, reader: Reader) -> Plan:
+    def refused(
+        self, key: ObjectKey, write: Write, error: ApiError, reader: Reader, now: int
+    ) -> Plan:
         """Who wrote in between has made the key come back; what is gone needs nothing."""
-        del key, write, reader
+        del key, write, reader, now
         if isinstance(error, NotFoundError | ConflictError):
             return NOTHING
         raise error

@@ -53,9 +53,11 @@ class StorageProtectionReconciler:
         in_use = any(key.name in claims_of(pod) for pod in pods if not has_ended(pod))
         return NOTHING if in_use else released(claim, CLAIM_FINALIZER)
 
-    def refused(self, key: ObjectKey, write: Write, error: ApiError, reader: Reader) -> Plan:
+    def refused(
+        self, key: ObjectKey, write: Write, error: ApiError, reader: Reader, now: int
+    ) -> Plan:
         """Gone meanwhile: all the better."""
-        del key, write, reader
+        del key, write, reader, now
         if isinstance(error, NotFoundError):
             return NOTHING
         raise error

@@ -132,8 +132,10 @@ class TrafficReconciler:
         self._bring_in_line(key, known, known.serving, now)
         return self._measured(traffic, known, known.serving, missing, now)
 
-    def refused(self, key: ObjectKey, write: Write, error: ApiError, reader: Reader) -> Plan:
-        del key, write, reader
+    def refused(
+        self, key: ObjectKey, write: Write, error: ApiError, reader: Reader, now: int
+    ) -> Plan:
+        del key, write, reader, now
         if isinstance(error, NotFoundError):
             return NOTHING
         raise error
@@ -254,16 +256,17 @@ class TrafficReconciler:
     def _measured(
         self, traffic: JsonObject, known: _Known, serving: "Serving", missing: str, now: int
     ) -> Plan:
-        due = RESOLUTION - now % RESOLUTION
+        since = now % RESOLUTION
+        mark, due = now - since, RESOLUTION - since
         status: JsonObject = {
             "target": str(serving.spec.to) if serving.spec.to.selector is None else "Pods",
-            "message": known.fault or missing or None,
+            "message": known.fault or missing or self._inexact(serving) or None,
             "ready": serving.ready,
         }
         facts = []
-        if due == RESOLUTION and known.measured_at != now:
-            known.measured_at = now
-            measured = serving.measure(now)
+        if known.measured_at < mark:
+            known.measured_at = mark
+            measured = serving.measure(mark)
             counts = measured.counts
             if counts.arrived or counts.inside or counts.succeeded or counts.failed:
                 facts.append(measured)
@@ -275,6 +278,16 @@ class TrafficReconciler:
         status["requests"], status["failed"] = serving.requests, serving.failed
         plan = self._told(traffic, known, status)
         return Plan(plan.writes, due, facts=facts)
+
+    def _inexact(self, serving: "Serving") -> str:
+        """What is simulated here in another way than it would be."""
+        assert self._sharing is not None
+        other = self._sharing.also_served(serving.namespace, serving.name)
+        if other:
+            return f"pods serve {other}, too: each of both has all of their CPU"
+        if serving.counts_alone and self._sharing.shares_any(serving.flow):
+            return "leastConnections does not know that pods share their node"
+        return ""
 
     def _told(self, traffic: JsonObject, known: _Known, status: JsonObject) -> Plan:
         before = traffic.get("status") or {}

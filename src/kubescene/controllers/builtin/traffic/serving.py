@@ -51,7 +51,8 @@ class TrafficMeasured(Struct, frozen=True):
     """What became of the requests of a Traffic in the window that ends now; times in nanoseconds.
 
     ``ready`` pods serve at its end, ``cpu`` is what they used in the mean, in millicores.
-    ``window`` is how long it was, ``objective`` the response time of those that are good.
+    ``window`` is how long it was, ``timeout`` is negative if there is none. ``percentile`` of all
+    responses are to take no longer than ``objective``; those that do are good.
     """
 
     namespace: str
@@ -59,7 +60,9 @@ class TrafficMeasured(Struct, frozen=True):
     window: int
     ready: int
     cpu: int
+    timeout: int
     objective: int
+    percentile: float
     counts: WindowCounts
 
 
@@ -102,7 +105,8 @@ class Serving:
         timeout = int(spec.request.timeout)
         objective = int(spec.objective.response_time)
         self._counter = WindowCounter(self._flow.columns, timeout, objective)
-        self._measured_at, self._used = now - origin, 0
+        self._measured_at = self._used_at = now - origin
+        self._used = 0
         self._joined = 0
         self._begun = False
         self.requests = self.failed = 0
@@ -164,6 +168,15 @@ class Serving:
         return f"{self.namespace}/{self.name}/{served.number}"
 
     @property
+    def flow(self) -> Flow:
+        return self._flow
+
+    @property
+    def counts_alone(self) -> bool:
+        """Whether its router has a model of pods of its own."""
+        return self.spec.routing is Routing.LEAST_CONNECTIONS
+
+    @property
     def ready(self) -> int:
         return sum(each.station is not None for each in self.pods.values())
 
@@ -177,9 +190,10 @@ class Serving:
             self._begin(now)
 
     def stop(self, now: int) -> None:
-        """Nobody comes any more."""
+        """Nobody comes any more, and nobody is inside."""
         self._flow.advance(now - self._origin)
-        self._open.begin(None, now - self._origin)
+        for served in list(self.pods.values()):
+            self.end(served, now)
         self._sharing.remove(self._flow)
 
     def _begin(self, now: int) -> None:
@@ -206,19 +220,30 @@ class Serving:
     # -- what is measured ------------------------------------------------------------------------
 
     def measure(self, now: int) -> TrafficMeasured:
-        """The window that ends now."""
+        """The window that ends now. On the machine's clock somebody may have looked later."""
         at = now - self._origin
-        used = self._flow.used(at)
+        self._flow.advance(at)
+        used, used_at = self._flow.used(self._flow.now), self._flow.now
         width = at - self._measured_at
         counts = self._counter.count(at)
         self.requests += counts.arrived
         self.failed += counts.failed
-        cpu = (used - self._used) // width if width else 0
-        self._measured_at, self._used = at, used
+        cpu = (used - self._used) // max(used_at - self._used_at, 1)
+        self._measured_at, self._used, self._used_at = at, used, used_at
         for served in [each for each in self.pods.values() if self._is_over(each, now)]:
             self.end(served, now)
-        objective = int(self.spec.objective.response_time)
-        return TrafficMeasured(self.namespace, self.name, width, self.ready, cpu, objective, counts)
+        objective = self.spec.objective
+        return TrafficMeasured(
+            self.namespace,
+            self.name,
+            width,
+            self.ready,
+            cpu,
+            int(self.spec.request.timeout),
+            int(objective.response_time),
+            objective.percentile,
+            counts,
+        )
 
     def _is_over(self, served: ServedPod, now: int) -> bool:
         if served.draining is not None:

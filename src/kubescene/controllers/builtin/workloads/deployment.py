@@ -220,13 +220,15 @@ class DeploymentReconciler:
     def recounted(self, recount: Recount) -> None:
         self._waiting[recount.key].told(recount.status)
 
-    def refused(self, key: ObjectKey, write: Write, error: ApiError, reader: Reader) -> Plan:
+    def refused(
+        self, key: ObjectKey, write: Write, error: ApiError, reader: Reader, now: int
+    ) -> Plan:
         """A name that is taken asks for another hash; other refusals show as Progressing."""
         deployment = reader.find(ObjectRef(DEPLOYMENT, key.name, key.namespace))
         if deployment is None or is_terminating(error):
             return NOTHING
         if isinstance(write, Create):
-            return not_created(deployment, write.obj, error, self._now)
+            return not_created(deployment, write.obj, error, now)
         if isinstance(error, NotFoundError):
             return NOTHING
         raise error

@@ -12,13 +12,13 @@ from typing import TypeAlias
 import msgspec
 
 from kubescene.api.records import Record, status_of_key
+from kubescene.bounded import KEPT
 from kubescene.clock import parse_time
 from kubescene.controllers.reconcile import ObjectKey
 from kubescene.types import JsonObject
 
 Labels: TypeAlias = tuple[tuple[str, str], ...]
 
-STATUSES_KEPT = 1024
 UNKNOWN_TIME = 1 << 62
 """When a pod became ready that does not say so: never long enough ago."""
 TERMINAL_PHASES = ("Succeeded", "Failed")
@@ -66,7 +66,7 @@ def ready_since_of(record: Record) -> int | None:
     return ready_since(record.decode().get("status") or {}) if status is None else _ready_in(status)
 
 
-@lru_cache(STATUSES_KEPT)
+@lru_cache(KEPT)
 def _ready_in(status: bytes) -> int | None:
     return ready_since(status_of_key(status))
 

@@ -104,7 +104,6 @@ class ReplicaSetReconciler:
         """By the uid of each set that had too many pods, and of those related to it."""
         self._families: dict[str, DeletionOrder] = {}
         """The same by the uid of the controller that has the sets."""
-        self._now = 0
 
     # -- watching --------------------------------------------------------------------------
 
@@ -226,7 +225,6 @@ class ReplicaSetReconciler:
     # -- deciding --------------------------------------------------------------------------
 
     def reconcile(self, key: ObjectKey, reader: Reader, now: int) -> Plan:
-        self._now = now
         if self._rests(key):
             return NOTHING
         replica_set = reader.find(ObjectRef(self.gvk, key.name, key.namespace))
@@ -259,7 +257,9 @@ class ReplicaSetReconciler:
         changes = rest.tally.changes
         self._at_rest[recount.key] = SettledSet(rest.tally, changes, rest.spec, recount.status)
 
-    def refused(self, key: ObjectKey, write: Write, error: ApiError, reader: Reader) -> Plan:
+    def refused(
+        self, key: ObjectKey, write: Write, error: ApiError, reader: Reader, now: int
+    ) -> Plan:
         """A refused create or delete shows up as the condition ReplicaFailure."""
         if isinstance(error, NotFoundError) and not isinstance(write, Create):
             return NOTHING
@@ -268,17 +268,17 @@ class ReplicaSetReconciler:
             return NOTHING
         tally = self._tallies[replica_set["metadata"]["uid"]]
         if error.has_cause("NamespaceTerminating"):  # No pod will ever be created: no failure.
-            return self._status_plan(key, replica_set, tally, self._now)
+            return self._status_plan(key, replica_set, tally, now)
         condition = {
             "type": "ReplicaFailure",
             "status": "True",
             "reason": "FailedCreate" if isinstance(write, Create) else "FailedDelete",
             "message": error.message,
-            "lastTransitionTime": format_time(self._now),
+            "lastTransitionTime": format_time(now),
         }
         # As in kube-controller-manager, the condition stays as it was first set.
         self._failures.setdefault(key, condition)
-        plan = self._status_plan(key, replica_set, tally, self._now)
+        plan = self._status_plan(key, replica_set, tally, now)
         what = "creating" if isinstance(write, Create) else "deleting"
         message = f"Error {what}: {error.message}"
         return replace(plan, notices=(notice(replica_set, WARNING, condition["reason"], message),))

@@ -5,10 +5,11 @@ from collections.abc import Iterator
 
 from kubescene.api.text.yaml_text import dump_yaml
 from kubescene.markup import Markup, h, table
+from kubescene.reports.amounts import told_time
 from kubescene.reports.html import sections
 from kubescene.reports.html.shell import CHARTS, PAGES, STYLE, Shell, footer
 from kubescene.reports.html.traffic import contents
-from kubescene.reports.html.traffic.charts import drawn, seconds, told_time
+from kubescene.reports.html.traffic.charts import drawn, seconds
 from kubescene.traffic import (
     AutoscalerDecision,
     Phase,

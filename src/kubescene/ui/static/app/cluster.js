@@ -29,11 +29,11 @@ export function show(place, visit) {
 
 /** A world as it is now, or as it was: whoever fills it says that it has changed. */
 export class ClusterView {
-  /** @param {HTMLElement} place @param {import("./router.js").Visit} visit @param {World} world @param {string} [run] the scenario whose attempts are explained */
-  constructor(place, { router, query }, world, run = "") {
+  /** @param {HTMLElement} place @param {import("./router.js").Visit} visit @param {World} world @param {Record<string, string>} [about] what a page of a pod is told of the run */
+  constructor(place, { router, query }, world, about = {}) {
     this.router = router;
     this.world = world;
-    this.run = run;
+    this.about = about;
     this.color = query.get("color") || "state";
     this.group = query.get("group") || "";
     this.text = query.get("q") || "";
@@ -260,7 +260,7 @@ export class ClusterView {
 
   /** @param {PodRow[]} pods */
   podList(pods) {
-    const rows = pods.slice(0, LISTED).map((pod) => h("tr", {}, h("td", {}, swatch(STATE_COLOURS.get(pod.state) || "#8a95a1"), h("a", { href: address(["pod", pod.namespace, pod.name], [["run", this.run]]) }, pod.name)),
+    const rows = pods.slice(0, LISTED).map((pod) => h("tr", {}, h("td", {}, swatch(STATE_COLOURS.get(pod.state) || "#8a95a1"), h("a", { href: address(["pod", pod.namespace, pod.name], Object.entries(this.about)) }, pod.name)),
       h("td", {}, pod.namespace), h("td", { class: "n" }, asCpu(pod.cpu)), h("td", { class: "n" }, asBytes(pod.memory))));
     return h("div", { class: "wide" }, h("table", { class: "compact" }, h("thead", {}, h("tr", {}, h("th", {}, "pod"), h("th", {}, "namespace"), h("th", { class: "n" }, "cpu"), h("th", { class: "n" }, "memory"))), h("tbody", {}, rows)),
       pods.length > LISTED && h("p", { class: "more" }, `and ${number(pods.length - LISTED)} more`));

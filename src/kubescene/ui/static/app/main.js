@@ -17,6 +17,8 @@ const ROUTES = [
   { pattern: /^\/ui\/pod\/([^/]+)\/([^/]+)$/, load: () => import("./pod.js") },
   { pattern: /^\/ui\/scenarios$/, load: () => import("./scenarios.js") },
   { pattern: /^\/ui\/scenario\/([^/]+)$/, load: () => import("./scenario.js") },
+  { pattern: /^\/ui\/run\/(scenario-[0-9]+)$/, load: () => import("./kept.js") },
+  { pattern: /^\/ui\/compare$/, load: () => import("./compare.js") },
   { pattern: /^\/ui\/traffic(?:\/([0-9]+))?$/, load: () => import("./traffic.js") },
   { pattern: /^\/ui\/scheduler$/, load: () => import("./scheduler.js") },
   { pattern: /(.*)/, load: () => import("./missing.js") },
@@ -33,7 +35,7 @@ function drawBar() {
 function moved(path) {
   for (const link of document.querySelectorAll("nav [data-page]")) {
     const page = link.getAttribute("data-page") || "";
-    const isHere = path === `/ui/${page}` || path.startsWith(`/ui/${page}/`) || (page === "scenarios" && path.startsWith("/ui/scenario/")) || (page === "cluster" && path.startsWith("/ui/pod/"));
+    const isHere = path === `/ui/${page}` || path.startsWith(`/ui/${page}/`) || (page === "scenarios" && /^\/ui\/(scenario|run|compare)(\/|$)/.test(path)) || (page === "cluster" && path.startsWith("/ui/pod/"));
     if (isHere) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }

@@ -25,7 +25,8 @@ class PodPage {
     this.name = name;
     this.router = visit.router;
     this.place = place;
-    this.scenario = visit.query.get("run") || "";
+    const part = encodeURIComponent, scenario = visit.query.get("run"), kept = visit.query.get("kept");
+    this.explained = scenario ? `/simulator/v1/scenarios/${part(scenario)}/explain` : kept ? `/simulator/v1/runs/${part(kept)}/explain` : "/simulator/v1/explain";
     this.chosen = visit.query.get("attempt") || "";
     this.seen = "";
     this.timer = 0;
@@ -42,9 +43,8 @@ class PodPage {
 
   async look() {
     const about = encodeURIComponent(`${this.namespace}/${this.name}`);
-    const explained = this.scenario ? `/simulator/v1/scenarios/${encodeURIComponent(this.scenario)}/explain?pod=${about}` : `/simulator/v1/explain?pod=${about}`;
     const fields = encodeURIComponent(`involvedObject.kind=Pod,involvedObject.name=${this.name}`);
-    const [pod, told, events] = await Promise.all([orNothing(ask(this.path)), orNothing(ask(explained)),
+    const [pod, told, events] = await Promise.all([orNothing(ask(this.path)), orNothing(ask(`${this.explained}?pod=${about}`)),
       orNothing(ask(`/api/v1/namespaces/${encodeURIComponent(this.namespace)}/events?fieldSelector=${fields}`))]);
     if (this.isGone) return;
     const times = (told && told.times) || [];

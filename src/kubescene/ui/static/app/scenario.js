@@ -17,17 +17,27 @@ const STRIP = 44;
 
 /** @param {HTMLElement} place @param {import("./router.js").Visit} visit */
 export async function show(place, visit) {
-  const page = new ScenarioPage(place, visit);
+  const [name] = visit.params, part = encodeURIComponent(name);
+  return begun(new ScenarioPage(place, visit, { name, about: { run: name }, facts: (position) => `/simulator/v1/scenarios/${part}/timeline?since=${position}&follow=true`, entry: "" }));
+}
+
+/** A page that has asked for the phase and follows the facts. @param {ScenarioPage} page */
+export async function begun(page) {
   await page.ask();
   page.follow();
   return { title: page.name, leave: () => page.leave(), changed: (/** @type {Map<string, string>} */ query) => page.chosen(query) };
 }
 
-class ScenarioPage {
-  /** @param {HTMLElement} place @param {import("./router.js").Visit} visit */
-  constructor(place, visit) {
-    const [name] = visit.params;
-    this.name = name;
+/**
+ * Where the facts of a run are: those of a Scenario that is there, or of a run that is kept (then `entry` describes it).
+ * @typedef {{name: string, about: Record<string, string>, facts: (position: number) => string, entry: string}} Told
+ */
+
+export class ScenarioPage {
+  /** @param {HTMLElement} place @param {import("./router.js").Visit} visit @param {Told} told */
+  constructor(place, visit, told) {
+    this.name = told.name;
+    this.told = told;
     this.router = visit.router;
     this.asked = visit.query.get("at") || "";
     this.world = new World();
@@ -54,10 +64,10 @@ class ScenarioPage {
       h("div", { class: "controls" }, h("h1", {}, this.name), this.phase, this.when,
         button("|◀", "The step before (Shift+Left)", () => this.go(this.story.major(this.place, -1), true)), button("◁", "One moment back (Left)", () => this.go(this.place - 1, true)),
         button("▶", "Play (Space)", () => this.play(), "play"), button("▷", "One moment on (Right)", () => this.go(this.place + 1, true)), button("▶|", "The next step (Shift+Right)", () => this.go(this.story.major(this.place, 1), true)),
-        h("a", { href: address(["r", "simulation.kube-scheduler-simulator.x-k8s.io", "v1alpha1", "scenarios", "-", this.name]) }, "YAML"), button("Play again", "Delete it and play the same once more", () => this.again(), "again")),
+        !told.entry && h("a", { href: address(["r", "simulation.kube-scheduler-simulator.x-k8s.io", "v1alpha1", "scenarios", "-", this.name]) }, "YAML"), !told.entry && button("Play again", "Play the same once more, under another name", () => this.again(), "again")),
       this.message, h("div", { class: "slider" }, this.strip, this.range),
       h("div", { class: "told-and-scene" }, h("section", { class: "happened" }, h("h2", {}, "What happened"), this.lines, this.checks), view));
-    this.view = new ClusterView(view, visit, this.world, this.name);
+    this.view = new ClusterView(view, visit, this.world, told.about);
     this.resized = () => this.drawStrip();
     addEventListener("resize", this.resized);
     addEventListener("themed", this.resized);
@@ -82,8 +92,8 @@ class ScenarioPage {
   /** The phase, as the object has it. */
   async ask() {
     try {
-      const object = await ask(`${SCENARIOS}/${encodeURIComponent(this.name)}`);
-      const status = object.status || {};
+      const object = await ask(this.told.entry || `${SCENARIOS}/${encodeURIComponent(this.name)}`);
+      const status = this.told.entry ? object : object.status || {};
       this.object = object;
       this.phase.className = `phase ${toneOf(status.phase)}`;
       this.phase.textContent = status.phase || "Pending";
@@ -102,7 +112,7 @@ class ScenarioPage {
     const come = () => { timer = 0; this.grew(); };
     while (!this.stop.signal.aborted) {
       try {
-        for await (const fact of linesOf(`/simulator/v1/scenarios/${encodeURIComponent(this.name)}/timeline?since=${position}&follow=true`, this.stop.signal)) {
+        for await (const fact of linesOf(this.told.facts(position), this.stop.signal)) {
           if (fact.fact) position++;
           this.story.read(fact);
           if (!timer) timer = setTimeout(come, 100);
@@ -152,7 +162,7 @@ class ScenarioPage {
     const told = `${moment.major}.${moment.minor} · ${asTime(moment.time - this.story.began)}`;
     this.when.textContent = told;
     this.range.setAttribute("aria-valuetext", `step ${told}`);
-    refill(this.lines, [place, moment.lines.length], () => moment.lines.map((line) => h("li", { class: line.isBad ? "bad" : null }, h("span", { class: "actor" }, line.actor), line.href ? h("a", { href: address(line.href, [["run", this.name]]) }, line.text) : line.text)).concat(moment.lines.length ? [] : h("li", { class: "more" }, "only statuses were written")));
+    refill(this.lines, [place, moment.lines.length], () => moment.lines.map((line) => h("li", { class: line.isBad ? "bad" : null }, h("span", { class: "actor" }, line.actor), line.href ? h("a", { href: address(line.href, Object.entries(this.told.about)) }, line.text) : line.text)).concat(moment.lines.length ? [] : h("li", { class: "more" }, "only statuses were written")));
     this.drawStrip();
   }
 
@@ -181,20 +191,21 @@ class ScenarioPage {
     this.playing = setTimeout(next, PLAY_MS);
   }
 
+  /** The same once more, under a name of its own: this run stays to be compared with. */
   async again() {
     if (!this.object) return;
     const { metadata, spec, apiVersion, kind } = this.object;
-    const path = `${SCENARIOS}/${encodeURIComponent(this.name)}`;
     try {
-      await ask(path, { method: "DELETE" });
-      for (let tries = 0; tries < 50 && await isThere(path); tries++) await new Promise((resolve) => setTimeout(resolve, 100));
-      await ask(SCENARIOS, { method: "POST", body: { apiVersion, kind, metadata: { name: metadata.name, labels: metadata.labels }, spec } });
-      this.router.shown = null;
-      this.leave();
-      this.router.path = "";
-      await this.router.go(address(["scenario", this.name]));
+      const { items } = await ask(SCENARIOS);
+      const taken = new Set(items.map((/** @type {any} */ each) => each.metadata.name));
+      const base = metadata.name.replace(/-\d+$/, "");
+      let count = 2;
+      while (taken.has(`${base}-${count}`)) count++;
+      const made = await ask(SCENARIOS, { method: "POST", body: { apiVersion, kind, metadata: { name: `${base}-${count}`, labels: metadata.labels }, spec } });
+      await this.router.go(address(["scenario", made.metadata.name]));
     } catch (error) {
-      toast(/** @type {Error} */ (error).message, true);
+      if (!(error instanceof ApiError)) throw error;
+      toast(error.message, true);
     }
   }
 
@@ -234,16 +245,6 @@ class ScenarioPage {
         paint.strokeRect(x + 0.5, 0.5, Math.max(2, wide - 1), STRIP - 1);
       }
     });
-  }
-}
-
-/** @param {string} path */
-async function isThere(path) {
-  try {
-    await ask(path);
-    return true;
-  } catch {
-    return false;
   }
 }
 

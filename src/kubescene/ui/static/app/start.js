@@ -1,6 +1,6 @@
 // Where somebody begins who has nothing yet: play an example, bring a file, look at what was played.
 
-import { fill, h, number } from "../shared/dom.js";
+import { fill, h } from "../shared/dom.js";
 import { ask } from "./api.js";
 import { bring } from "./bringing.js";
 import { address } from "./router.js";
@@ -42,7 +42,8 @@ export async function show(place, visit) {
 async function tellRuns(place) {
   const { runs } = await ask(`/simulator/v1/runs?limit=${RUNS}`);
   if (!runs.length) return;
-  const link = (/** @type {any} */ run) => (run.kind === "traffic" ? `/ui/traffic/${run.number}` : address(["scenario", run.name]));
-  fill(place, h("h2", {}, "Played before"), h("table", {}, h("thead", {}, h("tr", {}, ["run", "name", "phase"].map((each) => h("th", {}, each)))),
-    h("tbody", {}, runs.map((/** @type {any} */ run) => h("tr", {}, h("td", {}, h("a", { href: link(run) }, run.id || `${run.kind} ${number(run.number)}`)), h("td", {}, run.name || ""), h("td", {}, run.phase || ""))))));
+  const link = (/** @type {any} */ run) => (run.kind === "traffic" ? `/ui/traffic/${run.id.split("-")[1]}` : address(["run", run.id]));
+  const rows = runs.map((/** @type {any} */ run) => h("tr", {}, h("td", {}, h("a", { href: link(run) }, run.id)), h("td", {}, run.name || ""), h("td", {}, run.phase || ""), h("td", {}, run.created || "")));
+  fill(place, h("h2", {}, "Played before"), h("table", {}, h("thead", {}, h("tr", {}, ["run", "name", "phase", "when"].map((each) => h("th", {}, each)))), h("tbody", {}, rows)),
+    runs.filter((/** @type {any} */ run) => run.kind === "scenario").length > 1 && h("p", {}, h("a", { href: "/ui/compare" }, "Compare two of them")));
 }

@@ -174,8 +174,11 @@ class DaemonSetReconciler:
         again = daemon.due[0][0] - now if daemon.due else None
         return Plan([*creations, *deletions, *history, *status], again, notices)
 
-    def refused(self, key: ObjectKey, write: Write, error: ApiError, reader: Reader) -> Plan:
+    def refused(
+        self, key: ObjectKey, write: Write, error: ApiError, reader: Reader, now: int
+    ) -> Plan:
         """A refused write is told as an event; pods that have to go do so all the same."""
+        del now
         daemon_set = reader.find(ObjectRef(DAEMON_SET, key.name, key.namespace))
         daemon = self._daemons.of(daemon_set)
         if daemon_set is None or daemon is None:

@@ -158,8 +158,11 @@ class JobReconciler:
         self._back_offs[uid] = job_pass.back_off
         return Plan((*loose, *plan.writes), plan.requeue_after, plan.notices)
 
-    def refused(self, key: ObjectKey, write: Write, error: ApiError, reader: Reader) -> Plan:
+    def refused(
+        self, key: ObjectKey, write: Write, error: ApiError, reader: Reader, now: int
+    ) -> Plan:
         """What is gone need not be deleted; a pod that may not be made is told of."""
+        del now
         job = reader.find(ObjectRef(JOB, key.name, key.namespace))
         if job is None or (isinstance(error, NotFoundError) and not isinstance(write, Create)):
             return NOTHING
@@ -469,7 +472,7 @@ class JobPass(Struct):
 
     def _note_suspension(self, status: JsonObject) -> None:
         conditions = [*(status.get("conditions") or ())]
-        at = next((n for n, it in enumerate(conditions) if it["type"] == "Suspended"), None)
+        at = next((n for n, it in enumerate(conditions) if it.get("type", "") == "Suspended"), None)
         now = format_time(self.now)
         word = "suspended" if self.suspended else "resumed"
         told = {

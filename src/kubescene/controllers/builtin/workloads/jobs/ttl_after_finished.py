@@ -39,8 +39,10 @@ class TtlAfterFinishedReconciler:
         options = DeleteOptions(uid=job["metadata"]["uid"], propagation_policy="Foreground")
         return Plan((Delete(ObjectRef.to(job), options),))
 
-    def refused(self, key: ObjectKey, write: Write, error: ApiError, reader: Reader) -> Plan:
-        del key, write, reader
+    def refused(
+        self, key: ObjectKey, write: Write, error: ApiError, reader: Reader, now: int
+    ) -> Plan:
+        del key, write, reader, now
         if isinstance(error, NotFoundError):
             return NOTHING
         raise error
@@ -49,7 +51,7 @@ class TtlAfterFinishedReconciler:
 def ended_at(job: JsonObject) -> int | None:
     """When a Job ended; None if it has not."""
     for each in (job.get("status") or {}).get("conditions") or ():
-        if each["type"] in (COMPLETE, FAILED) and each["status"] == "True":
+        if each.get("type", "") in (COMPLETE, FAILED) and each.get("status", "") == "True":
             return parse_time(each["lastTransitionTime"])
     return None
 

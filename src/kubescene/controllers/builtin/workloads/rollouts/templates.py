@@ -20,8 +20,7 @@ _ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 _MAPS = frozenset({"annotations", "labels", "limits", "matchLabels", "nodeSelector", "requests"})
 """Members that are maps: an empty one means the same as none."""
 
-PAIRS_KEPT = 256
-_ALIKE: BoundedDict[tuple[int, int], tuple[JsonObject, JsonObject]] = BoundedDict(PAIRS_KEPT)
+_ALIKE: BoundedDict[tuple[int, int], tuple[JsonObject, JsonObject]] = BoundedDict()
 """Templates found to be alike: the sets of a Deployment are looked at with every pod they get."""
 
 

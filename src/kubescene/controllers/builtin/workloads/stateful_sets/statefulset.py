@@ -61,7 +61,6 @@ class StatefulSetReconciler:
         self._max_unavailable = max_unavailable
         self._members = PodOwners(Members)
         self._awaited: dict[ObjectKey, ObjectKey] = {}
-        self._now = 0
 
     # -- watching --------------------------------------------------------------------------
 
@@ -89,7 +88,6 @@ class StatefulSetReconciler:
     # -- deciding --------------------------------------------------------------------------
 
     def reconcile(self, key: ObjectKey, reader: Reader, now: int) -> Plan:
-        self._now = now
         stateful_set = reader.find(ObjectRef(STATEFUL_SET, key.name, key.namespace))
         members = self._members.of(stateful_set)
         if stateful_set is None or members is None:
@@ -98,13 +96,15 @@ class StatefulSetReconciler:
         # Pods that change bring this key back, and the pass goes on from there.
         if not leaving and (claimed := self._claims(key, stateful_set, members, reader)):
             return Plan(claimed)
-        sync = self._sync(stateful_set, members, reader)
+        sync = self._sync(stateful_set, members, reader, now)
         plan = sync.plan()
         for claim in sync.awaited:
             self._awaited[ObjectKey(key.namespace, claim)] = key
         return plan
 
-    def refused(self, key: ObjectKey, write: Write, error: ApiError, reader: Reader) -> Plan:
+    def refused(
+        self, key: ObjectKey, write: Write, error: ApiError, reader: Reader, now: int
+    ) -> Plan:
         """A refused write is told as an event; the counts are written all the same."""
         stateful_set = reader.find(ObjectRef(STATEFUL_SET, key.name, key.namespace))
         members = self._members.of(stateful_set)
@@ -113,15 +113,14 @@ class StatefulSetReconciler:
         if isinstance(error, NotFoundError) and not isinstance(write, Create):
             return NOTHING
         told = () if isinstance(error, AlreadyExistsError) else failures(stateful_set, write, error)
-        return Plan(self._sync(stateful_set, members, reader).status_writes(), notices=tuple(told))
+        sync = self._sync(stateful_set, members, reader, now)
+        return Plan(sync.status_writes(), notices=tuple(told))
 
-    def _sync(self, stateful_set: JsonObject, members: Members, reader: Reader) -> "Sync":
+    def _sync(self, stateful_set: JsonObject, members: Members, reader: Reader, now: int) -> "Sync":
         owned = reader.owned(CONTROLLER_REVISION, stateful_set["metadata"]["uid"])
         matching = (each for each in owned if members.selector.matches(labels_of(each)))
         revisions = in_order(matching)
-        return Sync(
-            stateful_set, members, revisions, reader, self._now, several=self._max_unavailable
-        )
+        return Sync(stateful_set, members, revisions, reader, now, several=self._max_unavailable)
 
     def _claims(
         self, key: ObjectKey, stateful_set: JsonObject, members: Members, reader: Reader
