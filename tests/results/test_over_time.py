@@ -12,6 +12,7 @@ from kubescene.api.resource_requests import pod_requests
 from kubescene.cluster.world import ClusterWorld
 from kubescene.errors import ConfigurationError
 from kubescene.results import ExpectationOutcome, open_run
+from kubescene.results.comparison import compare as compared_runs
 from kubescene.results.entries import Entries
 from kubescene.results.ledger import Ledger
 from kubescene.results.over_time.entries import Counts, WorkloadEntry
@@ -517,3 +518,47 @@ def test_expectations_speak_of_time(expression: str, seen: str) -> None:
 def test_moments_that_are_none_are_named(expression: str, error: str) -> None:
     (outcome,) = run_with(expression)
     assert (outcome.holds, outcome.error) == (False, error)
+
+
+def test_measures_are_those_of_the_tables(ledger: Ledger) -> None:
+    run = kubescene.run(rollout())
+    told = open_run(run).measures()
+    assert told["least_available_default_web"] == 3
+    assert told["below_budget_seconds_default_web"] == told["below_budget_seconds"] == 24.0
+    assert told["rollout_seconds_default_web"] == told["rollout_seconds_max"] == 24.0
+    assert (told["restarts"], told["rollouts_unfinished"]) == (0, 0)
+    assert "completions" not in told
+    (outcome,) = run_with('measures["least_available_default_web"] == 3')
+    assert outcome.holds
+
+
+def test_completions_and_restarts_are_counted() -> None:
+    scenario = rollout()
+    job = workload(Lot(1), "Job", "work")
+    job["spec"] |= {"completions": 2, "parallelism": 1, "backoffLimit": 6}
+    job["spec"]["template"]["spec"]["restartPolicy"] = "OnFailure"
+    job["spec"]["template"]["metadata"]["annotations"] = {"kubescene.dev/run-time": "5s"}
+    scenario["spec"]["operations"].insert(1, {"step": 1, "createOperation": {"object": job}})
+    behaviour = {"selector": {"matchLabels": {"app": "web"}}, "runTime": "90s", "exitCode": 1}
+    scenario["spec"]["simulation"]["workloads"] = [behaviour]
+    run = kubescene.run(scenario)
+    told = open_run(run).measures()
+    rows = {row.name: row for row in workload_rows(open_run(run).ledger)}
+    assert (told["completions"], told["failures"]) == (2, 0)
+    assert (rows["work"].completions, rows["work"].desired) == (2, 2)
+    assert told["restarts"] == rows["web"].restarts > 0
+    pods = [pod.restarts for pod in open_run(run).ledger.pods]
+    assert sum(pods) == rows["web"].restarts
+
+
+def test_comparing_shows_workloads_that_differ() -> None:
+    first, second = rollout(), rollout()
+    second["spec"]["operations"][1]["createOperation"]["object"]["spec"]["strategy"] = {
+        "rollingUpdate": {"maxUnavailable": 2}
+    }
+    told = compared_runs(kubescene.run(first), kubescene.run(second))
+    found = {each.column: (each.a, each.b) for each in told.workloads}
+    assert found["least_available"] == (3, 2)
+    assert {each.workload for each in told.workloads} == {"default/web"}
+    assert not told.equal
+    assert compared_runs(kubescene.run(first), kubescene.run(rollout())).workloads == ()

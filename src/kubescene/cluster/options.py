@@ -12,6 +12,9 @@ from kubescene.controllers import builtin
 from kubescene.controllers.kubelet import NO_DELAYS, KubeletDelays
 from kubescene.controllers.kubelet.behaviour import WorkloadBehaviour
 from kubescene.controllers.registrations import ControllerRegistrations, Registration
+from kubescene.node_autoscaling.controller import NAME as AUTOSCALER
+from kubescene.node_autoscaling.controller import cluster_autoscaler
+from kubescene.node_autoscaling.flags import AutoscalerSettings
 from kubescene.scheduler import SchedulerOptions, kube_scheduler
 from kubescene.scheduler.framework.explain import Explain
 from kubescene.shortcuts import ALL, Shortcuts
@@ -36,6 +39,8 @@ class ClusterOptions:
     """What is only faster; `kubescene.shortcuts.PLAIN` plays without any of it, to the same end."""
     gates: frozenset[str] = frozenset()
     """Feature gates of API server and controllers that are on (`kubescene.api.feature_gates`)."""
+    autoscaler: AutoscalerSettings | None = None
+    """How the cluster autoscaler works (`kubescene.node_autoscaling`); None: there is none."""
     without: frozenset[str] = frozenset()
     """Built-in controllers that the world does not have, since somebody else takes their place."""
 
@@ -65,7 +70,9 @@ def _builtin(options: ClusterOptions) -> Iterator[Registration]:
         gates=options.gates,
         # Whoever takes that place from outside knows of nodes what their Leases say.
         heartbeats=options.events and "node-lifecycle" in options.without,
+        machines_at_once=options.autoscaler is not None and options.autoscaler.immediate,
     )
+    yield Registration(AUTOSCALER, partial(cluster_autoscaler, settings=options.autoscaler))
     scheduler = partial(kube_scheduler, options=scheduler_options(options))
     yield Registration(SCHEDULER, scheduler, component=Component.SCHEDULER)
 
@@ -74,7 +81,12 @@ def scheduler_options(options: ClusterOptions) -> SchedulerOptions:
     """The scheduler's options; shortcuts are the world's, explanations if they say nothing."""
     scheduler = options.scheduler
     explain = scheduler.explain or options.explain
-    return replace(scheduler, explain=explain, shortcuts=options.shortcuts)
+    return replace(
+        scheduler,
+        explain=explain,
+        shortcuts=options.shortcuts,
+        nodes_in_steps=options.autoscaler is not None and options.autoscaler.immediate,
+    )
 
 
 def use_options(registrations: ControllerRegistrations, options: ClusterOptions) -> None:

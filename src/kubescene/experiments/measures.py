@@ -1,7 +1,7 @@
 """Which measures are shown, and whether those that somebody names exist.
 
 What is measured depends on the resources of the nodes, so names are checked against the measures
-that Kubescene has and the resources that the scenarios speak of.
+that Kubescene has, and the resources and workloads that the scenarios speak of.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -10,16 +10,23 @@ from typing import Any
 
 import orjson
 
+from kubescene.api.options import INDEX_MARK
 from kubescene.api.resource_requests import CPU, MEMORY, PODS
 from kubescene.errors import ConfigurationError
-from kubescene.results.measures import ALL, cost_measures, is_of_a_resource
-from kubescene.results.measures.measure import RESOURCE, word
+from kubescene.results.measures import ALL, cost_measures, is_of_the_run
+from kubescene.results.measures.measure import RESOURCE, WORKLOAD, word
 from kubescene.results.measures.own import (
     OwnFunction,
     is_reference,
     load_measure,
     own_measure,
     own_measures,
+)
+from kubescene.results.over_time.entries import (
+    DAEMON_SET,
+    DEPLOYMENT,
+    REPLICA_SET,
+    STATEFUL_SET,
 )
 from kubescene.results.prices import Prices
 from kubescene.types import JsonObject
@@ -34,6 +41,8 @@ USUAL = (
     "fragmentation_cpu",
 )
 """What a terminal shows if nobody says otherwise; files have all measures."""
+STANDING = (DEPLOYMENT, STATEFUL_SET, DAEMON_SET, REPLICA_SET)
+"""Kinds of workloads of which there are measures."""
 
 
 def chosen_measures(given: Sequence[str | OwnFunction]) -> tuple[list[OwnFunction], list[str]]:
@@ -61,7 +70,7 @@ def check_measures(
     known |= {each.name for each in own_measures(own, sorted(known))}
     unread = any(b'"objectFrom"' in orjson.dumps(each) for each in documents)
     for name in names:
-        if name not in known and not (unread and is_of_a_resource(name)):
+        if name not in known and not (unread and is_of_the_run(name)):
             raise ConfigurationError(f"there is no measure {name!r}{hint(name, sorted(known))}")
         if names.count(name) > 1:
             raise ConfigurationError(f"the measure {name} is named twice")
@@ -74,14 +83,30 @@ def hint(name: str, known: list[str]) -> str:
 
 
 def known_measures(scenarios: Iterable[JsonObject], prices: Prices | None) -> Iterator[str]:
-    words = dict.fromkeys(map(word, (CPU, MEMORY, PODS)))
-    for scenario in scenarios:
+    words, documents = dict.fromkeys(map(word, (CPU, MEMORY, PODS))), [*scenarios]
+    for scenario in documents:
         words |= dict.fromkeys(map(word, offered(scenario)))
+    names = dict.fromkeys(word(each) for scenario in documents for each in workloads_of(scenario))
     for measure in (*ALL, *(cost_measures(prices) if prices is not None else ())):
         if RESOURCE in measure.name:
             yield from (measure.name.replace(RESOURCE, each) for each in words)
+        elif WORKLOAD in measure.name:
+            yield from (measure.name.replace(WORKLOAD, each) for each in names)
         else:
             yield measure.name
+
+
+def workloads_of(scenario: JsonObject) -> Iterator[str]:
+    """The workloads that operations of a scenario make, as ``namespace/name``."""
+    for operation in (scenario.get("spec") or {}).get("operations") or ():
+        made = operation.get("createOperation") or {}
+        template = made.get("object") or {}
+        if template.get("kind") not in STANDING:
+            continue
+        metadata = template.get("metadata") or {}
+        name = f"{metadata.get('namespace') or 'default'}/{metadata.get('name', '')}"
+        for index in range(made.get("count") or 1):
+            yield name.replace(INDEX_MARK.decode(), str(index))
 
 
 def offered(value: Any) -> Iterator[str]:

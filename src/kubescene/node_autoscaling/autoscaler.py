@@ -110,8 +110,12 @@ class ClusterAutoscaler:
         clock: Clock,
         started: int,
         options: SchedulerOptions | None = None,
+        *,
+        immediate: bool = False,
     ) -> None:
         self.flags = flags
+        self.immediate = immediate
+        """Whether ages of pods do not matter, and nodes only come."""
         self.provider = provider
         self._world = world
         self._flags_by_group: dict[str, tuple[Mapping[str, object], GroupFlags]] = {}
@@ -154,6 +158,7 @@ class ClusterAutoscaler:
             self._is_new = False
             self._clean_up()
         loop.run()
+        self.snapshot.forget_suppositions()
         return loop.report
 
     def _clean_up(self) -> None:
@@ -259,7 +264,7 @@ class _Loop:
                 continue
             elif pod.info.nominated_node:
                 nominated.append(pod)
-            elif pod.is_unschedulable:
+            elif pod.is_unschedulable or (self._own.immediate and not pod.is_gated):
                 waiting.append(pod)
         self._own.snapshot.show(self._nodes, [*bound, *nominated])
         self._budgets = Budgets(self._world.budgets())
@@ -279,7 +284,7 @@ class _Loop:
         pending = self._pending(waiting)
         self.report.pending = pending
         self._scale_up(self._old_enough(pending))
-        if self._flags.scale_down_enabled:
+        if self._flags.scale_down_enabled and not self._own.immediate:
             self._scale_down()
         if self._flags.enforce_node_group_min_size and not self.report.error:
             self._tried(self._planner().to_least_sizes())
@@ -392,6 +397,8 @@ class _Loop:
         return [pod for pod in left if not pod.is_daemon]
 
     def _old_enough(self, pods: Sequence[SeenPod]) -> list[SeenPod]:
+        if self._own.immediate:
+            return [*pods]
         return [pod for pod in pods if self._now - pod.created > self._delay_of(pod)]
 
     def _delay_of(self, pod: SeenPod) -> int:
@@ -412,7 +419,7 @@ class _Loop:
             self._world.about_status("Warning", "MaxNodesTotalReached", message)
             unhelped = [Unhelped(pod, {}, {}) for pod in pods]
             done = ScaleUp(ScaleUpResult.AT_MOST_NODES, remaining=unhelped)
-        elif min(pod.created for pod in pods) + NEW_POD > self._now:
+        elif not self._own.immediate and self._are_new(pods):
             self._hold_scale_down = True
             done = ScaleUp(ScaleUpResult.IN_COOLDOWN)
         else:
@@ -422,6 +429,9 @@ class _Loop:
                 self.report.scale_down.result = "InCooldown"
             return
         self._not_tried = done
+
+    def _are_new(self, pods: Sequence[SeenPod]) -> bool:
+        return min(pod.created for pod in pods) + NEW_POD > self._now
 
     def _tried(self, done: ScaleUp) -> None:
         self.report.scale_ups.append(done)

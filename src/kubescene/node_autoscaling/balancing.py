@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
+from kubescene.api.own_kinds import GROUP
 from kubescene.api.quantity import milli_value
 from kubescene.api.resource_requests import CPU
 from kubescene.node_autoscaling.flags import Flags
@@ -21,6 +22,7 @@ IGNORED_LABELS = frozenset(
         "topology.kubernetes.io/region",
         "beta.kubernetes.io/fluentd-ds-ready",
         "kops.k8s.io/instancegroup",
+        f"{GROUP}/node-group",  # as providers do with what names their groups
     }
 )
 

@@ -152,6 +152,11 @@ class ClusterState:
         """Ask for the instances of all groups anew; due every `INSTANCES_KEPT`."""
         self._known = {group.id: group.instances() for group in self._provider.groups()}
 
+    @property
+    def known_instances(self) -> Mapping[str, Sequence[Instance]]:
+        """The instances as they were looked up last."""
+        return self._known
+
     def forget_instances(self, group: str) -> None:
         self._known.pop(group, None)
 

@@ -1,12 +1,11 @@
 """Expanders: which option is taken. Each keeps its best; the first that is left is chosen."""
 
-import difflib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol, TypeAlias
 
-from kubescene.errors import ConfigurationError
 from kubescene.node_autoscaling.estimation import Option
+from kubescene.node_autoscaling.flags import check_expander
 from kubescene.node_autoscaling.priorities import CONFIG_MAP, Priorities, priorities_of
 from kubescene.node_autoscaling.provider import Provider
 from kubescene.types import JsonObject
@@ -155,11 +154,8 @@ def expander_chain(text: str) -> list[Expander]:
 
 
 def _named(name: str) -> Expander:
-    if name in EXPANDERS:
-        return EXPANDERS[name]
-    near = difflib.get_close_matches(name, EXPANDERS, 1)
-    hint = f"; did you mean {near[0]}?" if near else f"; there are {', '.join(EXPANDERS)}"
-    raise ConfigurationError(f"expander: {name!r} is not known here{hint}")
+    check_expander(name)
+    return EXPANDERS[name]
 
 
 def chosen(

@@ -198,6 +198,41 @@ UNSIMULATED = frozenset(_NOT_HERE.split())
 """Flags of the real autoscaler that mean nothing here, or not yet."""
 
 
+@dataclass(frozen=True, slots=True)
+class AutoscalerSettings:
+    """How a world's cluster autoscaler works."""
+
+    flags: Flags
+    immediate: bool = False
+    """For steps without time: whenever a pod found no node, and only up; machines come at once."""
+
+
+MODES = ("Periodic", "Immediate")
+EXPANDER_NAMES = ("least-nodes", "least-waste", "most-pods", "price", "priority", "random")
+
+
+def read_settings(values: Mapping[str, object], where: str) -> AutoscalerSettings:
+    """Flags by their own names, and ``mode``."""
+    given = {name: value for name, value in values.items() if name != "mode"}
+    mode = values.get("mode", MODES[0])
+    if mode not in MODES:
+        raise ConfigurationError(f"{where}.mode: {mode!r} is none of {', '.join(MODES)}")
+    flags = read_flags(given, where)
+    if flags.scan_interval <= 0:
+        raise ConfigurationError(f"{where}: scan-interval: it must be longer than nothing")
+    for name in flags.expander.split(","):
+        check_expander(name, f"{where}: ")
+    return AutoscalerSettings(flags, immediate=mode == "Immediate")
+
+
+def check_expander(name: str, where: str = "") -> None:
+    """Refuse an expander that does not exist."""
+    if name not in EXPANDER_NAMES:
+        near = difflib.get_close_matches(name, EXPANDER_NAMES, 1)
+        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(EXPANDER_NAMES)}"
+        raise ConfigurationError(f"{where}expander: {name!r} is not known here; {hint}")
+
+
 def read_flags(values: Mapping[str, object], where: str = "clusterAutoscaler") -> Flags:
     """The flags with these values; all others have their defaults."""
     known = {name: value for name, value in values.items() if name not in MEANINGLESS}

@@ -33,9 +33,14 @@ class PodController(NamedTuple):
 class SeenPod:
     """One pod at one revision; never changed, so that copies of a world share it."""
 
-    def __init__(self, info: PodInfo, obj: JsonObject) -> None:
+    def __init__(self, info: PodInfo, obj: JsonObject | None = None) -> None:
         self.info = info
-        self.object = obj
+        self._object = obj
+
+    @cached_property
+    def object(self) -> JsonObject:
+        """The decoded pod; read-only."""
+        return self.info.object if self._object is None else self._object
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "SeenPod":
         return self
@@ -135,6 +140,10 @@ class SeenPod:
         """What pods of one controller have in common if no plugin can tell them apart."""
         labels = self.object["metadata"].get("labels") or {}
         return orjson.dumps([labels, _relevant(self.object["spec"])], option=orjson.OPT_SORT_KEYS)
+
+    @property
+    def is_gated(self) -> bool:
+        return bool(self.info.gates)
 
     def unbound(self) -> "SeenPod":
         """The same pod as if it had to be placed anew."""

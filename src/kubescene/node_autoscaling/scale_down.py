@@ -162,6 +162,11 @@ class ScaleDownPlanner:
         """What is not needed now comes first next time."""
         self._previous = frozenset(self.unneeded)
 
+    @property
+    def rechecks(self) -> Iterable[int]:
+        """When nodes are looked at again that had to stay."""
+        return self._kept_until.values()
+
     def forget_unneeded(self) -> None:
         self.unneeded = {}
 

@@ -58,6 +58,8 @@ class ScaleUp(Struct):
     """Groups that refused to grow."""
     considered: bool = False
     """Whether messages to pods count the groups."""
+    skipped: Mapping[str, str] = field(default_factory=dict)
+    """Groups that were not asked, and why."""
     options: Sequence[Option] = field(default_factory=list)
     best: Option | None = None
 
@@ -98,9 +100,12 @@ class ScaleUpPlanner(Struct):
                 _refuse_all(alike, FILTERED_OUT)
             remaining = self._remaining(alike, skipped)
             no_options = ScaleUpResult.NO_OPTIONS
-            return ScaleUp(no_options, remaining=remaining, considered=True, options=options)
+            done = ScaleUp(no_options, remaining=remaining, considered=True, options=options)
+            done.skipped = {group: reason for group, (reason,) in skipped.items()}
+            return done
         done = self._grow(best, fitting, totals)
         done.options, done.best, done.triggered = options, best, best.pods
+        done.skipped = {group: reason for group, (reason,) in skipped.items()}
         if done.result is ScaleUpResult.ERROR:
             _refuse_failed(alike, done)
         done.remaining = self._remaining(alike, skipped)

@@ -21,6 +21,7 @@ from kubescene.reports.comparison_words import (
     told_rest,
     told_run,
     told_unexplained,
+    told_value,
     told_why,
 )
 from kubescene.reports.words import counted
@@ -197,8 +198,20 @@ def preemptions_table(comparison: Comparison) -> Table:
 def number_sections(comparison: Comparison) -> Iterable[RenderableType]:
     if comparison.nodes:
         yield nodes_table(comparison)
+    if comparison.workloads:
+        yield workloads_table(comparison)
     if comparison.measures:
         yield measures_table(comparison)
+
+
+def workloads_table(comparison: Comparison) -> Table:
+    rows = comparison.workloads
+    columns = (("workload", "left"), ("what", "left"), ("A", "right"), ("B", "right"))
+    table = shown("\nWorkloads that differ", rows, *columns)
+    for each in rows[:ROWS_SHOWN]:
+        cells = Text(told_value(each.a)), Text(told_value(each.b))
+        table.add_row(Text(each.workload), each.column, *cells)
+    return table
 
 
 def nodes_table(comparison: Comparison) -> Table:

@@ -20,6 +20,7 @@ from kubescene.reports.comparison_words import (
     told_names,
     told_rest,
     told_unexplained,
+    told_value,
     told_why,
 )
 from kubescene.reports.words import counted
@@ -160,6 +161,13 @@ def _numbers(comparison: Comparison) -> Iterator[str]:
         heads = ("node", *(f"{what} {s}" for what in ("pods", "cpu", "memory") for s in Side))
         title = f"{counted(len(nodes), 'node')} used otherwise at the end"
         yield from folded(title, heads, rows, len(nodes))
+    if workloads := comparison.workloads:
+        told = [
+            (each.workload, each.column, told_value(each.a), told_value(each.b))
+            for each in workloads[:ROWS_SHOWN]
+        ]
+        title = f"workloads differ in {counted(len(workloads), 'number')}"
+        yield from folded(title, ("workload", "what", "A", "B"), told, len(workloads))
     if measures := comparison.measures:
         values = [
             (each.measure, number(each.a, each.unit), number(each.b, each.unit), change(each))

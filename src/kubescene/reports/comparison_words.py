@@ -235,6 +235,11 @@ def _holding(comparison: Comparison, side: Side) -> list[bool | None]:
     return [each.in_a if side is Side.A else each.in_b for each in comparison.expectations]
 
 
+def told_value(value: float | str | None) -> str:
+    """A value of a workload for people."""
+    return value if isinstance(value, str) else number(value, "")
+
+
 def number(value: float | None, unit: str) -> str:
     """A measure for people."""
     if value is None:

@@ -246,5 +246,6 @@ def cluster_options(
         explain=simulation.explain,
         kubelet=simulation.kubelet,
         workloads=simulation.workloads,
+        autoscaler=simulation.autoscaler,
         scheduler=simulation.scheduler_options((scheduler or SchedulerOptions()).at_once()),
     )

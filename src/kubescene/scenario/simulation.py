@@ -10,7 +10,8 @@ from msgspec import Struct
 from kubescene.clock import parse_duration, parse_time
 from kubescene.controllers.kubelet import NO_DELAYS, KubeletDelays
 from kubescene.controllers.kubelet.behaviour import WorkloadBehaviour, read_workload
-from kubescene.errors import ScenarioError, SchedulerConfigurationError
+from kubescene.errors import ConfigurationError, ScenarioError, SchedulerConfigurationError
+from kubescene.node_autoscaling.flags import AutoscalerSettings, read_settings
 from kubescene.scheduler import SchedulerOptions, configuration
 from kubescene.scheduler.framework.explain import Explain
 from kubescene.types import ReadOnlyObject
@@ -25,6 +26,7 @@ FIELDS = (
     "schedulerConfig",
     "kubelet",
     "workloads",
+    "clusterAutoscaler",
     "maxMinorSteps",
     "maxSettleRounds",
 )
@@ -46,6 +48,7 @@ class Simulation(Struct, frozen=True):
     max_settle_rounds: int = MAX_SETTLE_ROUNDS
     kubelet: KubeletDelays = NO_DELAYS
     workloads: tuple[WorkloadBehaviour, ...] = ()
+    autoscaler: AutoscalerSettings | None = None
     annotations: bool = False
     scheduler_config: ReadOnlyObject | None = None
     """A KubeSchedulerConfiguration without faults of its own; which plugins exist is not asked."""
@@ -78,6 +81,7 @@ def parse_simulation(value: Any) -> Simulation:
         max_settle_rounds=_whole(given, "maxSettleRounds", MAX_SETTLE_ROUNDS, least=1),
         kubelet=KubeletDelays(*(_delay(delays, name) for name in KUBELET_FIELDS)),
         workloads=_workloads(given.get("workloads")),
+        autoscaler=_autoscaler(given.get("clusterAutoscaler")),
     )
 
 
@@ -175,6 +179,19 @@ def _workloads(value: Any) -> tuple[WorkloadBehaviour, ...]:
     if not isinstance(value, list | tuple):
         raise ScenarioError("must be a list", where=where, path=tuple(where.split(".")))
     return tuple(_workload(each, number) for number, each in enumerate(value))
+
+
+def _autoscaler(value: Any) -> AutoscalerSettings | None:
+    if value is None:
+        return None
+    where = f"{WHERE}.clusterAutoscaler"
+    path = tuple(where.split("."))
+    if not isinstance(value, Mapping):
+        raise ScenarioError("must be an object: flags by their names", where=where, path=path)
+    try:
+        return read_settings(value, where)
+    except ConfigurationError as error:
+        raise ScenarioError(str(error).removeprefix(f"{where}: "), where=where, path=path) from None
 
 
 def _workload(value: Any, number: int) -> WorkloadBehaviour:

@@ -49,6 +49,8 @@ class SchedulerOptions:
     """Whether pods are annotated with the results of every attempt (see `annotations`)."""
     shortcuts: Shortcuts = ALL
     """What is only faster; as the world wants it."""
+    nodes_in_steps: bool = False
+    """Whether nodes come while time stands still: a pod that found none at all is tried again."""
     configuration: ReadOnlyObject | None = None
     """The KubeSchedulerConfiguration behind these options, complete; None if there is none."""
 

@@ -203,6 +203,7 @@ class Scheduler:
             annotates=options.annotations,
             is_ganging=gates.gang_scheduling,
             rereads=not options.shortcuts.pod_readings,
+            nodes_in_steps=options.nodes_in_steps,
         )
         self._has_groups = gates.generic_workload
         self.informers.listen(self.watcher.notify)

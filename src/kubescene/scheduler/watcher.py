@@ -53,6 +53,7 @@ class ClusterWatcher:
         annotates: bool,
         is_ganging: bool,
         rereads: bool,
+        nodes_in_steps: bool = False,
     ) -> None:
         self.classes = PodClasses(rereads=rereads)
         self._nodes = placed.nodes
@@ -64,6 +65,7 @@ class ClusterWatcher:
         self._profiles = profiles
         self._annotates = annotates
         self._is_ganging = is_ganging
+        self._nodes_in_steps = nodes_in_steps
         self._steps = 0
 
     def begin_step(self) -> None:
@@ -76,6 +78,8 @@ class ClusterWatcher:
             self._nodes.remove_node(change.record.name)
             return
         self._nodes.set_node(change.record, change.object)
+        if self._nodes_in_steps and change.previous is None:
+            self._queue.retry_failed()
         if not self._queue.is_listening:
             return
         before = change.previous_object

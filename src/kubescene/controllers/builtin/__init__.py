@@ -53,15 +53,19 @@ def table(
     gates: Collection[str] = (),
     namespace_delay: int = 0,
     heartbeats: bool = False,
+    machines_at_once: bool = False,
 ) -> tuple[Registration, ...]:
     """The controllers that every world has, in settle order.
 
     With ``events`` Events expire. ``gates`` are the feature gates that are on. ``namespace_delay``
     is how long a namespace that goes keeps its content. With ``heartbeats`` kubelets renew Leases.
+    ``machines_at_once``: those of node groups take no time.
     """
     return (
         controller_from(NodeSetReconciler),
-        Registration("node-provider", node_provider, NODE_GROUPS),
+        Registration(
+            "node-provider", partial(node_provider, at_once=machines_at_once), NODE_GROUPS
+        ),
         Registration("outage", outages, (OUTAGES,)),
         # What has gone makes room before anybody asks for it.
         Registration("resourcequota", resource_quota),

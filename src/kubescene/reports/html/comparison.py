@@ -17,6 +17,7 @@ from kubescene.reports.comparison_words import (
     told_rest,
     told_run,
     told_unexplained,
+    told_value,
     told_why,
 )
 from kubescene.reports.html import sections
@@ -42,6 +43,7 @@ def body_of(comparison: Comparison) -> Iterator[Markup]:
     titled = [
         ("given", "What they were given", given(comparison)),
         ("expectations", "Expectations", expectations(comparison)),
+        ("workloads", "Workloads", workloads(comparison)),
         ("measures", "Measures", measures(comparison)),
         ("parting", "Where they part", parting(comparison)),
         ("moved", "Who stands elsewhere", moved(comparison)),
@@ -161,6 +163,15 @@ def only(comparison: Comparison) -> Markup | None:
     sides = ((Side.A, comparison.only_in_a), (Side.B, comparison.only_in_b))
     rows = [(pod, f"in {side} only") for side, pods in sides for pod in pods]
     return listed(("pod", ""), rows) if rows else None
+
+
+def workloads(comparison: Comparison) -> Markup | None:
+    """Where workloads went through something else."""
+    rows = [
+        (f"{each.workload} ({each.kind})", each.column, told_value(each.a), told_value(each.b))
+        for each in comparison.workloads
+    ]
+    return listed(("workload", "what", "A", "B"), rows, numbers=("A", "B")) if rows else None
 
 
 def measures(comparison: Comparison) -> Markup | None:

@@ -6,7 +6,7 @@ otherwise, and for a bounded number of them.
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from kubescene.api.resource_requests import CPU, MEMORY, PODS
 from kubescene.garbage import uncollected
@@ -22,11 +22,13 @@ from kubescene.results.comparison.values import (
     MeasureComparison,
     NodeComparison,
     PreemptionDifference,
+    WorkloadComparison,
 )
 from kubescene.results.ledger import Ledger
 from kubescene.results.ledger_entries import BOUND, PENDING, PodEntry, PreemptionEntry
 from kubescene.results.measures import measure_rows
 from kubescene.results.output import TIMELINE_FILE
+from kubescene.results.over_time.workloads import WorkloadRow, workload_rows
 from kubescene.results.sources import RunSource, open_run
 from kubescene.timeline import Outcome
 
@@ -89,6 +91,7 @@ def _compare(
         cluster=cluster_use(*ledgers),
         nodes=nodes,
         nodes_alike=nodes_alike,
+        workloads=tuple(compared_workloads(*ledgers)),
         measures=measures,
         measures_alike=measures_alike,
         expectations=compared_expectations(*ledgers),
@@ -220,6 +223,53 @@ def compared_measures(a: RunSource, b: RunSource) -> tuple[tuple[MeasureComparis
     ]
     differing = tuple(row for row in rows if row.a != row.b)
     return differing, len(rows) - len(differing)
+
+
+COMPARED = (
+    "desired",
+    "pods",
+    "ready",
+    "available",
+    "pending",
+    "least_available",
+    "below_budget_s",
+    "rollouts",
+    "rollout",
+    "rollout_s",
+    "restarts",
+    "completions",
+    "failures",
+)
+"""Columns that say what a workload went through."""
+PRESENT, ABSENT = "present", "absent"
+
+
+def compared_workloads(a: Ledger, b: Ledger) -> Iterator[WorkloadComparison]:
+    """Where workloads differ, by namespace and name; of those that came again, the last."""
+    of_a, of_b = ({workload_key(row): row for row in workload_rows(each)} for each in (a, b))
+    for key in sorted(of_a.keys() | of_b.keys()):
+        mine, theirs = of_a.get(key), of_b.get(key)
+        namespace, name, kind = key
+        for column, in_a, in_b in differing_columns(mine, theirs):
+            yield WorkloadComparison(
+                workload=f"{namespace}/{name}", kind=kind, column=column, a=in_a, b=in_b
+            )
+
+
+def workload_key(row: WorkloadRow) -> tuple[str, str, str]:
+    return row.namespace, row.name, row.kind
+
+
+def differing_columns(
+    a: WorkloadRow | None, b: WorkloadRow | None
+) -> Iterator[tuple[str, Any, Any]]:
+    here, there = (PRESENT if row and row.present else ABSENT for row in (a, b))
+    if here != there:
+        yield PRESENT, here, there
+    for column in COMPARED if a and b else ():
+        in_a, in_b = getattr(a, column), getattr(b, column)
+        if in_a != in_b:
+            yield column, in_a, in_b
 
 
 def compared_expectations(a: Ledger, b: Ledger) -> tuple[ExpectationComparison, ...]:

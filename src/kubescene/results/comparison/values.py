@@ -117,6 +117,19 @@ class MeasureComparison(_Value, frozen=True, kw_only=True):
     b: int | float | None = None
 
 
+class WorkloadComparison(_Value, frozen=True, kw_only=True):
+    """A column of the table ``workloads`` in which a workload differs; None where it has no value.
+
+    Of a workload that only one of the runs has, the column ``present``.
+    """
+
+    workload: str
+    kind: str
+    column: str
+    a: int | float | str | None = None
+    b: int | float | str | None = None
+
+
 class ExpectationComparison(_Value, frozen=True, kw_only=True):
     """One expectation in both runs: whether it holds; None where nobody looked."""
 
@@ -175,6 +188,7 @@ class Comparison(_Value, frozen=True, kw_only=True):
     nodes: tuple[NodeComparison, ...] = ()
     """Those that are not used alike, the largest difference first."""
     nodes_alike: int = 0
+    workloads: tuple[WorkloadComparison, ...] = ()
     measures: tuple[MeasureComparison, ...] = ()
     """Those that differ."""
     measures_alike: int = 0
@@ -186,7 +200,7 @@ class Comparison(_Value, frozen=True, kw_only=True):
         """Whether the same happened in both, whatever they were given."""
         differing = (self.placed, self.only_in_a, self.only_in_b, self.waiting, self.preemptions)
         return (
-            not any((*differing, self.nodes, self.measures, self.divergence))
+            not any((*differing, self.nodes, self.workloads, self.measures, self.divergence))
             and self.a.phase == self.b.phase
             and all(each.in_a == each.in_b for each in self.expectations)
         )

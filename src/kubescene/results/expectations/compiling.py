@@ -8,7 +8,7 @@ from kubescene.cel.problems import position, problems
 from kubescene.cel.programs import keys_of
 from kubescene.results.expectations.moments import MOMENTS
 from kubescene.results.expectations.variables import MEASURES, TYPES, types_with
-from kubescene.results.measures import is_of_a_resource
+from kubescene.results.measures import is_of_the_run
 from kubescene.results.measures.own import OwnFunction
 from kubescene.scenario.expectations import Expectation
 from kubescene.scenario.validation.faults import Fault
@@ -68,7 +68,7 @@ def _problems(text: str, wanted: Type, names: Mapping[str, Type]) -> Iterator[tu
         return
     yield from problems(text, wanted, names, MOMENTS)
     for offset, key in keys_of(program, MEASURES):
-        if key not in _members(names[MEASURES]) and not is_of_a_resource(key):
+        if key not in _members(names[MEASURES]) and not is_of_the_run(key):
             yield offset, f"there is no measure '{key}' ({position(text, offset)}){OWN_HINT}"
 
 

@@ -26,7 +26,7 @@ from msgspec.inspect import (
 from kubescene.cel import BOOL, DOUBLE, DYN, INT, STRING, Type, list_of, map_of, object_of
 from kubescene.results import measures, rows
 from kubescene.results.ledger_entries import DELETED, PENDING
-from kubescene.results.measures.measure import RESOURCE, Measure
+from kubescene.results.measures.measure import RESOURCE, Measure, ResourceMeasure
 from kubescene.results.measures.own import OwnFunction, own_measures
 from kubescene.results.over_time.requests import (
     TrafficRow,
@@ -110,7 +110,7 @@ def measures_everywhere() -> Iterator[str]:
     for measure in measures.ALL:
         if isinstance(measure, Measure):
             yield measure.name
-        else:
+        elif isinstance(measure, ResourceMeasure):
             yield from (measure.name.replace(RESOURCE, each) for each in EVERYWHERE)
 
 
@@ -313,8 +313,8 @@ ALL = (
         MEASURES,
         "Numbers that a run comes down to ([all of them](measures.md)): `measures.pods_pending`. "
         "One that has no value, such as a share of nothing, is no key. Those of other resources "
-        "than cpu, memory and pods: "
-        '`measures["allocation_example_com_gpu"]`.',
+        "than cpu, memory and pods, and of single workloads: "
+        '`measures["allocation_example_com_gpu"]`, `measures["least_available_default_web"]`.',
         measures_type(measures_everywhere()),
         measures.measures,
     ),

@@ -16,10 +16,12 @@ from kubescene.results.measures import (
     preemptions,
     scheduling,
     utilization,
+    workloads,
 )
 from kubescene.results.measures.cost import cost_measures
 from kubescene.results.measures.measure import (
     RESOURCE,
+    WORKLOAD,
     AnyMeasure,
     Measure,
     Number,
@@ -37,7 +39,7 @@ __all__ = [
     "Number",
     "ResourceMeasure",
     "cost_measures",
-    "is_of_a_resource",
+    "is_of_the_run",
     "measure_rows",
     "measures",
 ]
@@ -52,13 +54,16 @@ ALL: tuple[AnyMeasure, ...] = (
     *utilization.MEASURES,
     *balance.MEASURES,
     *fragmentation.MEASURES,
+    *workloads.MEASURES,
 )
 """Those that need nothing but a run."""
+OF_THE_RUN = (RESOURCE, WORKLOAD)
+"""What stands for something that runs do not all have."""
 
 
-def is_of_a_resource(name: str) -> bool:
-    """Whether it is the name of a measure for some resource, which nodes may offer or not."""
-    kinds = (each.name.removesuffix(RESOURCE) for each in ALL if each.name.endswith(RESOURCE))
+def is_of_the_run(name: str) -> bool:
+    """Whether it is the name of a measure for some resource or workload, which may be or not."""
+    kinds = (each.name.removesuffix(end) for each in ALL for end in OF_THE_RUN if end in each.name)
     return any(name.startswith(each) for each in kinds)
 
 

@@ -15,7 +15,7 @@ from kubescene.results.ledger import Ledger
 Number: TypeAlias = int | float
 Value: TypeAlias = Number | None
 
-RESOURCE = "RESOURCE"
+RESOURCE, WORKLOAD = "RESOURCE", "WORKLOAD"
 SHARE = "share"
 
 
@@ -70,10 +70,31 @@ class ResourceMeasure(msgspec.Struct, frozen=True, kw_only=True):
             yield Measured(name, value, self.meaning.replace(RESOURCE, resource), exact)
 
 
+class WorkloadMeasure(msgspec.Struct, frozen=True, kw_only=True):
+    """A measure of every workload; in ``name``, WORKLOAD stands for ``namespace_name``.
+
+    ``of`` gives namespace, name and value of each, for what ``basis`` makes of a ledger.
+    """
+
+    name: str
+    meaning: str
+    formula: str
+    unit: str
+    of: Callable[[Any], Iterable[tuple[str, str, Value]]]
+    basis: Callable[[Ledger], Any]
+
+    def values(self, reading: Reading) -> Iterator["Measured"]:
+        """One value per workload."""
+        for namespace, workload, value in self.of(reading.made(self.basis)):
+            told = f"{namespace}/{workload}"
+            name, exact = (self.name.replace(WORKLOAD, each) for each in (word(told), told))
+            yield Measured(name, value, self.meaning.replace(WORKLOAD, told), exact)
+
+
 class Measured(NamedTuple):
     """One value, under the name that it has in this run.
 
-    ``exact`` has the resource as it is written, for where two of them become the same word.
+    ``exact`` has the resource or workload as it is written, for where two become the same word.
     """
 
     name: str
@@ -82,7 +103,7 @@ class Measured(NamedTuple):
     exact: str
 
 
-AnyMeasure: TypeAlias = Measure | ResourceMeasure
+AnyMeasure: TypeAlias = Measure | ResourceMeasure | WorkloadMeasure
 
 
 def resources(ledger: Ledger) -> list[str]:

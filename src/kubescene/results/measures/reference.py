@@ -12,6 +12,7 @@ from kubescene.results.measures import (
     preemptions,
     scheduling,
     utilization,
+    workloads,
 )
 from kubescene.results.measures.cost import cost_measures
 from kubescene.results.measures.measure import AnyMeasure
@@ -77,6 +78,12 @@ SECTIONS: tuple[tuple[str, str, tuple[AnyMeasure, ...]], ...] = (
     ("Scheduling", "", scheduling.MEASURES),
     ("Preemption", "", preemptions.MEASURES),
     ("Allocation of the cluster", "", allocation.MEASURES),
+    (
+        "Workloads",
+        "**WORKLOAD** stands for every Deployment, StatefulSet, DaemonSet and ReplicaSet that\n"
+        "nobody owns, by namespace and name, as words as well.\n",
+        workloads.MEASURES,
+    ),
     ("Utilisation of nodes", "", utilization.MEASURES),
     ("Balance", "", balance.MEASURES),
     (

@@ -565,6 +565,12 @@ SIMULATION = record(
     record("schedulerConfig", "A KubeSchedulerConfiguration.", open=True),
     KUBELET,
     WORKLOADS,
+    record(
+        "clusterAutoscaler",
+        "The cluster autoscaler of node groups with a `max`: its flags by their own names, such as "
+        "`expander: price`. `mode: Immediate` is for steps without time. Without this, none.",
+        open=True,
+    ),
     whole(
         "maxMinorSteps",
         "More minor steps than this in one step end the scenario as a livelock.",

@@ -62,8 +62,8 @@ class NodeProviderReconciler:
     name = "node-provider"
     kinds: tuple[GroupVersionKind, ...] = (NODE_GROUP, INSTANCE, NODE)
 
-    def __init__(self, streams: Streams) -> None:
-        self._orders = Orders(streams)
+    def __init__(self, streams: Streams, *, at_once: bool = False) -> None:
+        self._orders = Orders(streams, at_once=at_once)
         self._machines: defaultdict[str, Machines] = defaultdict(Machines)
         self._surplus: set[str] = set()
         """Machines that we gave back ourselves, since the group was to be smaller."""
@@ -361,6 +361,7 @@ def find(ref: ObjectRef, reader: Reader) -> JsonObject | None:
         return None
 
 
-def node_provider(context: ControllerContext) -> LateReconcilerController:
-    """The factory of the controller."""
-    return LateReconcilerController(NodeProviderReconciler(context.streams), context)
+def node_provider(context: ControllerContext, *, at_once: bool = False) -> LateReconcilerController:
+    """The factory of the controller; ``at_once``: machines take no time."""
+    reconciler = NodeProviderReconciler(context.streams, at_once=at_once)
+    return LateReconcilerController(reconciler, context)

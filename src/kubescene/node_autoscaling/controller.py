@@ -1,0 +1,66 @@
+"""The cluster autoscaler as a controller: a loop every scan interval, and what follows between.
+
+It sleeps until there is a NodeGroup with a largest size, and then starts like a process. A loop
+that can only say what the last one said is left out: nothing that it looks at has changed, nobody
+waits for a node, no node is unneeded, and no time has run out.
+"""
+
+from typing import TYPE_CHECKING
+
+from kubescene.api.own_kinds import own_kind
+from kubescene.api.records.changes import Change, ChangeType
+from kubescene.control.loops import IDLE, ControllerContext, Progress, went
+from kubescene.node_autoscaling.flags import AutoscalerSettings
+
+if TYPE_CHECKING:
+    from kubescene.node_autoscaling.turns import Turns
+
+NAME = "cluster-autoscaler"
+NODE_GROUP = own_kind("NodeGroup")
+
+
+class AutoscalerController:
+    """Asleep until somebody wants a group autoscaled."""
+
+    name = NAME
+
+    def __init__(self, context: ControllerContext, settings: AutoscalerSettings) -> None:
+        self._context = context
+        self._settings = settings
+        self._is_needed = False
+        self._turns: Turns | None = None
+        context.client.watch(NODE_GROUP, self._changed, quiet=True)
+
+    def _changed(self, change: Change) -> None:
+        if self._turns is not None or change.type is ChangeType.DELETED:
+            return
+        if "max" in change.object["spec"]:
+            self._is_needed = True
+            self._context.wake()
+
+    def run_once(self) -> Progress:
+        if not self._is_needed:
+            return IDLE
+        if self._turns is None:
+            from kubescene.node_autoscaling.turns import Turns
+
+            self._turns = Turns(self._context, self._settings)
+        return went(wrote=self._turns.run(), more=False)
+
+
+class NoAutoscaler:
+    """A world that does not ask for one."""
+
+    name = NAME
+
+    def run_once(self) -> Progress:
+        return IDLE
+
+
+def cluster_autoscaler(
+    context: ControllerContext, settings: AutoscalerSettings | None = None
+) -> AutoscalerController | NoAutoscaler:
+    """The factory of the controller."""
+    if settings is None or NODE_GROUP not in context.scheme:
+        return NoAutoscaler()
+    return AutoscalerController(context, settings)

@@ -1,0 +1,267 @@
+"""The turns of a running autoscaler: when it loops, what it tells, and what is left out."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from math import isfinite
+from typing import Any
+
+import yaml
+from msgspec import Struct
+
+from kubescene.api.kinds import POD
+from kubescene.control.loops import ControllerContext
+from kubescene.node_autoscaling.autoscaler import ClusterAutoscaler, LoopReport
+from kubescene.node_autoscaling.cluster_state import INSTANCES_KEPT
+from kubescene.node_autoscaling.estimation import Option
+from kubescene.node_autoscaling.flags import AutoscalerSettings
+from kubescene.node_autoscaling.machines import INSTANCE, NODE_GROUP, Machines
+from kubescene.node_autoscaling.nodes import SeenNode
+from kubescene.node_autoscaling.objects import ObjectWorld
+from kubescene.node_autoscaling.scale_up import ScaleUp, ScaleUpResult
+from kubescene.node_autoscaling.templates import STABLE
+
+_TIMES = frozenset({"time", "lastProbeTime", "lastTransitionTime"})
+
+
+class NodesDecided(Struct, frozen=True):
+    """A loop that ordered machines, gave some back, or failed to; why, and why the others stay."""
+
+    ordered: Sequence[Mapping[str, Any]]
+    """Groups that grow: group, from, to."""
+    removed: Sequence[Mapping[str, Any]]
+    """Nodes whose deletion begins: node, group, utilization, pods that are evicted."""
+    options: Sequence[Mapping[str, Any]]
+    """What could have been ordered: group, nodes, pods, waste of cpu and memory, price, chosen."""
+    skipped: Mapping[str, str]
+    """Groups that were not asked, and why."""
+    unhelped: Mapping[str, Mapping[str, str]]
+    """Pods that no group helps: by group, why."""
+    staying: Mapping[str, str]
+    """Nodes that stay, and why."""
+    deleted: Mapping[str, str]
+    """What became of deletions since the last loop."""
+    idle: int
+    """So many loops before this one decided nothing."""
+    error: str = ""
+
+
+class Turns:
+    """One process of the autoscaler in a world of objects."""
+
+    def __init__(self, context: ControllerContext, settings: AutoscalerSettings) -> None:
+        self._context = context
+        self._timers = context.timers
+        self._immediate = settings.immediate
+        self._flags = settings.flags
+        self._world = ObjectWorld(context, settings.flags.status_config_map_name)
+        self._machines = Machines(context.client)
+        context.client.watch(NODE_GROUP, self._machines.group_changed, quiet=True)
+        context.client.watch(INSTANCE, self._machines.instance_changed, quiet=True)
+        now = context.timers.now()
+        self._autoscaler = ClusterAutoscaler(
+            settings.flags,
+            self._machines,
+            self._world,
+            context.client,
+            context.clock,
+            now,
+            immediate=settings.immediate,
+        )
+        self._due = now if settings.immediate else now + settings.flags.scan_interval
+        self._look_up = now
+        self._told: object = None
+        self._idle = 0
+        self._woken_at: int | None = None
+        self._quiet_until: int | None = None
+        """The last loop decided nothing, and so will the next ones until then."""
+        if settings.immediate:
+            context.client.watch(POD, self._wake_for_pods, quiet=True)
+        else:
+            self._timers.at(self._due, _nothing, name="cluster-autoscaler: loop")
+
+    def _wake_for_pods(self, change: object) -> None:
+        del change
+        if self._world.failed_pods:
+            self._context.wake()
+
+    def run(self) -> bool:
+        """All that is due; whether something was written."""
+        now = self._timers.now()
+        self._world.wrote = self._machines.wrote = False
+        self._autoscaler.actuator.run(now)
+        if self._immediate:
+            if self._world.failed_pods:
+                self._loop(now)
+        elif now >= self._due:
+            self._due = now + self._flags.scan_interval
+            self._timers.at(self._due, _nothing, name="cluster-autoscaler: loop")
+            if self._may_differ(now):
+                self._loop(now)
+            else:
+                self._idle += 1
+        self._wake_for_deletions()
+        return self._world.wrote or self._machines.wrote
+
+    def _wake_for_deletions(self) -> None:
+        due = self._autoscaler.actuator.next_due
+        if due is not None and due != self._woken_at:
+            self._woken_at = due
+            self._timers.at(due, _nothing, name="cluster-autoscaler: deletions")
+
+    # -- whether to loop -------------------------------------------------------------------
+
+    def _may_differ(self, now: int) -> bool:
+        if now >= self._look_up:
+            self._look_up = now + INSTANCES_KEPT
+            before = self._autoscaler.state.known_instances
+            self._autoscaler.state.look_up_instances()
+            if before != self._autoscaler.state.known_instances:
+                return True
+        if self._world.changed or self._machines.changed or self._quiet_until is None:
+            return True
+        return now >= self._quiet_until
+
+    def _quiet_end(self, report: LoopReport, position: int, now: int) -> int | None:
+        """Until when loops would decide the same: nothing; None if nobody can say."""
+        own = self._autoscaler
+        state, total = own.state, own.state.total
+        busy = (
+            report.pending,
+            report.scale_down.nodes,
+            report.scale_down.results,
+            report.error,
+            own.planner.unneeded,
+            state.requests,
+            state.unregistered,
+            state.wrong_sizes,
+            total.not_started,
+            total.unready,
+            total.deleted,
+            [pod for pod in self._world.pods() if pod.deleted is not None or not pod.info.node],
+        )
+        if any(busy) or position != own.snapshot.position or own.actuator.next_due is not None:
+            return None
+        if any(state.backoff_of(each.id, now) for each in self._machines.groups()):
+            return None
+        ends = [*own.planner.rechecks, *_settling(self._world.nodes(), now)]
+        return min(ends, default=now + 365 * 24 * 3600 * 10**9)
+
+    # -- a loop ----------------------------------------------------------------------------
+
+    def _loop(self, now: int) -> None:
+        own = self._autoscaler
+        self._world.begin_loop()
+        self._machines.changed = self._world.failed_pods = False
+        if self._immediate:
+            own.state.look_up_instances()
+        position = own.snapshot.position
+        report = own.run_once(now)
+        self._write_status(now)
+        self._tell(report)
+        self._quiet_until = self._quiet_end(report, position, now)
+
+    def _write_status(self, now: int) -> None:
+        """The ConfigMap is written when more than its times has changed."""
+        document = self._autoscaler.status.document(now)
+        lasting = _without_times(document)
+        if lasting != self._told:
+            self._told = lasting
+            text = yaml.safe_dump(document, sort_keys=False, allow_unicode=True)
+            self._world.write_status(text, str(document["time"]))
+
+    # -- what is told ----------------------------------------------------------------------
+
+    def _tell(self, report: LoopReport) -> None:
+        tried = [each for each in report.scale_ups if each.options or each.resizes or each.failed]
+        done = report.scale_down
+        grew = any(each.resizes or each.failed for each in tried)
+        if not (grew or done.nodes or done.results or report.error):
+            self._idle += 1
+            return
+        self._context.tell(
+            NodesDecided(
+                ordered=[
+                    {"group": it.group.id, "from": it.before, "to": it.after}
+                    for each in tried
+                    for it in each.resizes
+                ],
+                removed=[
+                    {
+                        "node": each.node,
+                        "group": each.group,
+                        "utilization": _thousandths(each.utilization.most),
+                        "evicted": [pod.key for pod in each.evicted or ()],
+                    }
+                    for each in done.nodes
+                ],
+                options=[
+                    self._option(option, option is each.best)
+                    for each in tried
+                    for option in each.options
+                ],
+                skipped=_skipped(report.scale_ups),
+                unhelped=_unhelped(report.scale_ups),
+                staying={
+                    name: str(each.reason)
+                    for name, each in sorted(self._autoscaler.planner.unremovable.items())
+                },
+                deleted={
+                    name: str(each.outcome) + (f": {each.error}" if each.error else "")
+                    for name, each in done.results.items()
+                },
+                idle=self._idle,
+                error=report.error or "; ".join(each.error for each in tried if each.error),
+            )
+        )
+        self._idle = 0
+
+    def _option(self, option: Option, is_best: bool) -> Mapping[str, Any]:
+        cpu, memory = option.waste
+        price = self._machines.node_price(option.template.node.object)
+        return {
+            "group": option.group.id,
+            "nodes": option.nodes,
+            "pods": len(option.pods),
+            "wasteCPU": _thousandths(cpu),
+            "wasteMemory": _thousandths(memory),
+            "perHour": None if price is None else f"{price * option.nodes:.6g}",
+            "similar": [each.id for each in option.similar],
+            "chosen": is_best,
+        }
+
+
+def _nothing() -> None:
+    """The timer wakes; what is due is found then."""
+
+
+def _thousandths(share: float) -> int:
+    return round(share * 1000) if isfinite(share) else 0
+
+
+def _settling(nodes: Iterable[SeenNode], now: int) -> list[int]:
+    """When nodes become good examples of their groups."""
+    ends = [it.readiness_since + STABLE + 1 for it in nodes if it.readiness_since is not None]
+    return [each for each in ends if each > now]
+
+
+def _skipped(done: Iterable[ScaleUp]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for each in done:
+        found |= each.skipped
+    return dict(sorted(found.items()))
+
+
+def _unhelped(done: Iterable[ScaleUp]) -> dict[str, dict[str, str]]:
+    return {
+        each.pod.key: {group: ", ".join(why) for group, why in sorted(each.rejected.items())}
+        for scale_up in done
+        if scale_up.result is not ScaleUpResult.NOT_TRIED
+        for each in scale_up.remaining
+    }
+
+
+def _without_times(document: object) -> object:
+    if isinstance(document, dict):
+        return {name: _without_times(it) for name, it in document.items() if name not in _TIMES}
+    if isinstance(document, list):
+        return [_without_times(each) for each in document]
+    return document

@@ -1,0 +1,198 @@
+"""The cluster autoscaler in worlds of objects: nodes come for pods, and go without them."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kubescene.cluster import ClusterOptions, ClusterWorld
+from kubescene.errors import ConfigurationError
+from kubescene.node_autoscaling.flags import read_settings
+from kubescene.types import JsonObject
+
+GROUP = "kubescene.dev/v1alpha1"
+SAFE = "cluster-autoscaler.kubernetes.io/safe-to-evict"
+
+
+def world(**flags: object) -> ClusterWorld:
+    wanted = {name.replace("_", "-"): value for name, value in flags.items()}
+    return ClusterWorld(ClusterOptions(autoscaler=read_settings(wanted, "autoscaler")))
+
+
+def group(name: str, cpu: str = "4", **spec: Any) -> JsonObject:
+    capacity = {"cpu": cpu, "memory": "16Gi", "pods": "110"}
+    return {
+        "apiVersion": GROUP,
+        "kind": "NodeGroup",
+        "metadata": {"name": name},
+        "spec": {"max": 20, "template": {"status": {"capacity": capacity}}, **spec},
+    }
+
+
+def pod(name: str, cpu: str = "3", **metadata: Any) -> JsonObject:
+    requests = {"cpu": cpu, "memory": "1Gi"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": "default", **metadata},
+        "spec": {"containers": [{"name": "c", "image": "i", "resources": {"requests": requests}}]},
+    }
+
+
+def deployment(replicas: int, cpu: str = "1") -> JsonObject:
+    template = pod("", cpu)
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "web", "namespace": "default"},
+        "spec": {
+            "replicas": replicas,
+            "selector": {"matchLabels": {"app": "web"}},
+            "template": {"metadata": {"labels": {"app": "web"}}, "spec": template["spec"]},
+        },
+    }
+
+
+def nodes(cluster: ClusterWorld) -> list[str]:
+    return sorted(each["metadata"]["name"] for each in cluster.list("nodes"))
+
+
+def waiting(cluster: ClusterWorld) -> list[str]:
+    pods = cluster.list("pods")
+    return [each["metadata"]["name"] for each in pods if not each["spec"].get("nodeName")]
+
+
+def size(cluster: ClusterWorld, name: str) -> int:
+    return int(cluster.get("nodegroups", name)["spec"].get("size", 0))
+
+
+def test_a_pod_that_finds_no_node_gets_one_after_its_boot() -> None:
+    cluster = world()
+    cluster.create(group("std", boot={"time": "90s"}))
+    cluster.create(pod("p"))
+    cluster.advance("99s")
+    assert (nodes(cluster), size(cluster, "std")) == ([], 1)
+    cluster.advance("12s")  # A pod that found no node at all is tried again after ten seconds.
+    assert (nodes(cluster), waiting(cluster)) == (["std-0"], [])
+    cluster.advance("5m")
+    assert size(cluster, "std") == 1, "the node that came was enough"
+
+
+def test_a_node_that_nobody_needs_goes_after_its_time_and_no_sooner() -> None:
+    cluster = world(scale_down_unneeded_time="5m", scale_down_delay_after_add="0s")
+    cluster.create(group("std", size=2, min=1))
+    cluster.settle()
+    cluster.create(pod("p", annotations={SAFE: "false"}))
+    cluster.settle()
+    used = cluster.list("pods")[0]["spec"]["nodeName"]
+    # Unneeded since the first loop at 10 s; deleted 5 s after the loop that follows 310 s.
+    cluster.advance("324s")
+    assert len(nodes(cluster)) == 2
+    cluster.advance("2s")
+    assert nodes(cluster) == [used]
+    assert (size(cluster, "std"), len(cluster.list("instances"))) == (1, 1)
+
+
+def test_a_group_without_a_largest_size_is_left_alone() -> None:
+    cluster = world()
+    spec = group("std")
+    del spec["spec"]["max"]
+    cluster.create(spec)
+    cluster.create(pod("p"))
+    cluster.advance("1m")
+    assert (nodes(cluster), waiting(cluster)) == ([], ["p"])
+
+
+def test_orders_that_fail_keep_a_group_back_and_others_grow() -> None:
+    cluster = world(expander="price")
+    cluster.create(group("cheap", price={"perHour": "0.05"}, quota=0))
+    cluster.create(group("dear", price={"perHour": "0.50"}))
+    cluster.create(pod("p"))
+    cluster.advance("1m")
+    assert (nodes(cluster), waiting(cluster)) == (["dear-0"], [])
+    assert size(cluster, "cheap") == 0
+
+
+def test_the_status_says_what_is_under_way() -> None:
+    cluster = world()
+    cluster.create(group("std", boot={"time": "90s"}))
+    cluster.create(pod("p"))
+    cluster.advance("15s")
+    status = cluster.get("configmaps", "cluster-autoscaler-status", namespace="kube-system")
+    assert "status: InProgress" in status["data"]["status"]
+    assert "cloudProviderTarget: 1" in status["data"]["status"]
+
+
+def test_without_being_asked_for_there_is_no_autoscaler() -> None:
+    cluster = ClusterWorld()
+    cluster.create(group("std"))
+    cluster.create(pod("p"))
+    cluster.advance("5m")
+    assert (nodes(cluster), waiting(cluster), size(cluster, "std")) == ([], ["p"], 0)
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ({"scale-down-unneeded-tme": "5m"}, "did you mean scale-down-unneeded-time"),
+        ({"expander": "leest-waste"}, "did you mean least-waste"),
+        ({"cloud-provider": "aws"}, "not simulated"),
+        ({"mode": "Sometimes"}, "none of Periodic, Immediate"),
+        ({"scan-interval": "0s"}, "scan-interval"),
+    ],
+)
+def test_flags_that_make_no_sense_are_refused(flags: JsonObject, message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        read_settings(flags, "clusterAutoscaler")
+
+
+def test_a_fork_goes_its_own_way() -> None:
+    cluster = world(scale_down_unneeded_time="2m", scale_down_delay_after_add="2m")
+    cluster.create(group("std", boot={"time": "60s"}))
+    cluster.create(deployment(6))
+    cluster.advance("70s")
+    twin = cluster.fork()
+    twin.create(pod("more"))
+    for each in (cluster, twin):
+        each.advance("3m")
+    assert (waiting(cluster), waiting(twin)) == ([], [])
+    assert len(nodes(twin)) == len(nodes(cluster)) + 1
+
+
+LOADS = st.lists(st.sampled_from(["500m", "1", "2", "3500m"]), min_size=1, max_size=8)
+SORTS = st.lists(st.sampled_from(["2", "4", "8"]), min_size=1, max_size=3, unique=True)
+EXPANDERS = st.sampled_from(["least-waste", "most-pods", "least-nodes", "random"])
+
+
+@settings(max_examples=6, deadline=None)
+@given(loads=LOADS, sorts=SORTS, expander=EXPANDERS)
+def test_nobody_waits_who_fits_a_group(loads: list[str], sorts: list[str], expander: str) -> None:
+    cluster = world(mode="Immediate", expander=expander)
+    for cpu in sorts:
+        cluster.create(group(f"cpu{cpu}", cpu))
+    for number, cpu in enumerate(loads):
+        cluster.create(pod(f"p{number}", cpu))
+    cluster.settle()
+    largest = max(map(int, sorts)) * 1000
+    millis = {"500m": 500, "1": 1000, "2": 2000, "3500m": 3500}
+    hopeless = [f"p{at}" for at, cpu in enumerate(loads) if millis[cpu] > largest]
+    assert sorted(waiting(cluster)) == sorted(hopeless)
+    assert len(nodes(cluster)) <= len(loads)
+
+
+@settings(max_examples=3, deadline=None)
+@given(replicas=st.lists(st.integers(0, 12), min_size=2, max_size=3))
+def test_nothing_that_is_needed_is_removed(replicas: list[int]) -> None:
+    cluster = world(scale_down_unneeded_time="1m", scale_down_delay_after_add="1m")
+    cluster.create(group("std", min=1, size=1))
+    cluster.create(deployment(0))
+    for count in replicas:
+        cluster.patch("deployments", "web", {"spec": {"replicas": count}})
+        cluster.advance("4m")
+        assert waiting(cluster) == []
+        assert len(cluster.list("pods")) == count
+        # Machines of 4 cores that are used by half or less go if their pods fit elsewhere.
+        assert len(nodes(cluster)) <= max(1, (count + 1) // 2)
+    machines = {each["metadata"]["name"] for each in cluster.list("instances")}
+    assert machines == set(nodes(cluster)), "who has a node is paid for, and nobody else"
