@@ -80,7 +80,7 @@ ENDING: Mapping[tuple[str, str], str] = {
 
 OUTAGE = ("kubescene.dev", "Outage")
 STOLEN = "the outage CpuStolen"
-UNSHARED = "its nodes are annotated, and nothing here runs slower on less CPU yet"
+UNSHARED = "only requests of a Traffic run slower on less CPU, and there is none"
 
 AUTOSCALER = ("autoscaling", "HorizontalPodAutoscaler")
 TRAFFIC = ("kubescene.dev", "Traffic")
@@ -181,6 +181,8 @@ class Players:
     """Whether anything is measured that autoscalers can look at."""
     timed: bool = True
     """Whether time passes."""
+    serving: bool = False
+    """Whether there are requests."""
 
     @classmethod
     def of(
@@ -204,6 +206,7 @@ class Players:
             any(_makes(each, kind) for each in spec.operations for kind in MEASURED)
             or any(each.behaviour.uses for each in spec.simulation.workloads),
             any(each.kind is OperationKind.ADVANCE for each in spec.operations),
+            any(_makes(each, TRAFFIC) for each in spec.operations),
         )
 
     def has(self, controller: str) -> bool:
@@ -287,7 +290,8 @@ def _of_object(obj: JsonObject, players: Players) -> Iterator[Use]:
         return
     if (group, kind) in INERT:
         yield kind, INERT[group, kind]
-    if (group, kind) == OUTAGE and "CpuStolen" in _at(obj, "spec.what"):
+    is_theft = (group, kind) == OUTAGE and "CpuStolen" in _at(obj, "spec.what")
+    if is_theft and not players.serving:
         yield STOLEN, UNSHARED
     if (group, kind) == AUTOSCALER and not players.bag:
         yield from _of_autoscaler(players)

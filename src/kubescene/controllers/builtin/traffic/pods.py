@@ -1,11 +1,13 @@
 """Pods as requests see them: whether they serve, with how much CPU and memory."""
 
 from collections.abc import Iterable
+from fractions import Fraction
 
 from msgspec import Struct
 
 from kubescene.api.quantity import milli_value
 from kubescene.clock import parse_time
+from kubescene.controllers.builtin.outages.effects import STEALS
 from kubescene.types import JsonObject
 
 RUNNING = "Running"
@@ -58,7 +60,11 @@ def serving_pod(pod: JsonObject, container: str) -> ServingPod:
 def node_capacity(node: JsonObject) -> int:
     """Millicores that pods may use."""
     status = node.get("status") or {}
-    return _amount(status.get("allocatable") or status.get("capacity") or {}, "cpu")
+    offered = _amount(status.get("allocatable") or status.get("capacity") or {}, "cpu")
+    for name, share in (node["metadata"].get("annotations") or {}).items():
+        if name.startswith(STEALS):
+            offered -= int(offered * Fraction(share))
+    return offered
 
 
 def _containers(pod: JsonObject) -> list[JsonObject]:

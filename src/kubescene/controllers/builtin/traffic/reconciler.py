@@ -260,7 +260,7 @@ class TrafficReconciler:
         mark, due = now - since, RESOLUTION - since
         status: JsonObject = {
             "target": str(serving.spec.to) if serving.spec.to.selector is None else "Pods",
-            "message": known.fault or missing or None,
+            "message": known.fault or missing or self._inexact(serving) or None,
             "ready": serving.ready,
         }
         facts = []
@@ -278,6 +278,16 @@ class TrafficReconciler:
         status["requests"], status["failed"] = serving.requests, serving.failed
         plan = self._told(traffic, known, status)
         return Plan(plan.writes, due, facts=facts)
+
+    def _inexact(self, serving: "Serving") -> str:
+        """What is simulated here in another way than it would be."""
+        assert self._sharing is not None
+        other = self._sharing.also_served(serving.namespace, serving.name)
+        if other:
+            return f"pods serve {other}, too: each of both has all of their CPU"
+        if serving.counts_alone and self._sharing.shares_any(serving.flow):
+            return "leastConnections does not know that pods share their node"
+        return ""
 
     def _told(self, traffic: JsonObject, known: _Known, status: JsonObject) -> Plan:
         before = traffic.get("status") or {}

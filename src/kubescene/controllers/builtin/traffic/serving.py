@@ -168,6 +168,15 @@ class Serving:
         return f"{self.namespace}/{self.name}/{served.number}"
 
     @property
+    def flow(self) -> Flow:
+        return self._flow
+
+    @property
+    def counts_alone(self) -> bool:
+        """Whether its router has a model of pods of its own."""
+        return self.spec.routing is Routing.LEAST_CONNECTIONS
+
+    @property
     def ready(self) -> int:
         return sum(each.station is not None for each in self.pods.values())
 
@@ -181,9 +190,10 @@ class Serving:
             self._begin(now)
 
     def stop(self, now: int) -> None:
-        """Nobody comes any more."""
+        """Nobody comes any more, and nobody is inside."""
         self._flow.advance(now - self._origin)
-        self._open.begin(None, now - self._origin)
+        for served in list(self.pods.values()):
+            self.end(served, now)
         self._sharing.remove(self._flow)
 
     def _begin(self, now: int) -> None:

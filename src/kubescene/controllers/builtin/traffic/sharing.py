@@ -61,6 +61,22 @@ class Sharing:
     def joined(self, name: str, sharer: Sharer) -> None:
         self._sharers.setdefault(sharer.pod.node, {})[name] = sharer
 
+    def shares_any(self, flow: Flow) -> bool:
+        """Whether a node is shared on which its pods serve."""
+        return any(
+            each.flow is flow for node in self._shared for each in self._sharers[node].values()
+        )
+
+    def also_served(self, namespace: str, name: str) -> str:
+        """Another Traffic that the pods of this one serve, too, if there is one."""
+        own = f"{namespace}/{name}/"
+        for sharers in self._sharers.values():
+            pods = {each.pod.uid for key, each in sharers.items() if key.startswith(own)}
+            for key, each in sharers.items():
+                if each.pod.uid in pods and not key.startswith(own):
+                    return key.rpartition("/")[0]
+        return ""
+
     def left(self, name: str, node: str) -> None:
         """It does not serve any more, and has drained."""
         sharers = self._sharers.get(node, {})
