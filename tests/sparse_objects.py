@@ -18,7 +18,8 @@ from kubescene.api.builtin import builtin_scheme
 from kubescene.api.schemas.builtin_types import ApiField, ApiType, api_type
 from kubescene.api.scheme import GroupVersionKind
 
-WHOLE = Path(__file__).parent / "registry" / "data" / "full_objects.yaml"
+DATA = Path(__file__).parent / "registry" / "data"
+WHOLE, OWN = DATA / "full_objects.yaml", DATA / "own_objects.yaml"
 KEPT = frozenset({"apiVersion", "kind", "metadata", "metadata.name", "metadata.namespace"})
 """Without these it is not a sparse object but none."""
 
@@ -39,6 +40,13 @@ class Sparse(NamedTuple):
 def whole_objects() -> tuple[Sparse, ...]:
     """The objects of which nothing is left out."""
     found = yaml.safe_load(WHOLE.read_text())["objects"]
+    return tuple(Sparse(_title(each), each) for each in found)
+
+
+@cache
+def own_objects() -> tuple[Sparse, ...]:
+    """Whole objects of the kinds that come with Kubescene."""
+    found = yaml.safe_load(OWN.read_text())["objects"]
     return tuple(Sparse(_title(each), each) for each in found)
 
 

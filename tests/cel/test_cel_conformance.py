@@ -140,6 +140,7 @@ def test_the_sign_of_a_quantity_is_a_function() -> None:
         ("'%f %e'.format([0.0 / 0.0, 1.0 / 0.0])", "NaN Infinity"),
         ("'%s %f'.format([[-1.0 / 0.0], -1.0 / 0.0])", "[-Infinity] -Infinity"),
         ("'%.2f %.100f'.format([1e6, 1.0])", "1000000.00 1." + "0" * 100),
+        ("'%s %s'.format([type(1), quantity('1')])", "int 1"),
         ("quantity('1.5Gi').isInteger()", False),
         ("quantity('1.0').isInteger()", False),
         ("quantity('1Ei').isInteger()", False),

@@ -16,8 +16,9 @@ from kubescene.client import ObjectRef
 from kubescene.cluster import ClusterOptions
 from kubescene.cluster.cluster import USER
 from kubescene.errors import ApiError, NotFoundError
+from kubescene.registry.custom_resources import DEFINITIONS
 from kubescene.testing import make_node, make_pod
-from sparse_objects import Sparse, sparse_objects, variants
+from sparse_objects import Sparse, own_objects, sparse_objects, sparse_statuses, variants
 
 LABELLED = make_pod("plain").label(app="a").cpu("1").build()
 
@@ -116,13 +117,25 @@ OWN_NAMES = frozenset({"APIService", "ClusterTrustBundle", "CustomResourceDefini
 PLAYED = frozenset(
     {
         *USERS,
+        "CronJob",
+        "DaemonSet",
         "Deployment",
+        "EndpointSlice",
+        "Endpoints",
+        "HorizontalPodAutoscaler",
+        "Job",
+        "Lease",
+        "LimitRange",
         "Namespace",
         "Node",
         "Pod",
         "PodDisruptionBudget",
         "ReplicaSet",
+        "ReplicationController",
+        "ResourceQuota",
         "Service",
+        "StatefulSet",
+        "VolumeAttachment",
         "Workload",
     }
 )
@@ -204,6 +217,79 @@ def test_what_is_accepted_breaks_nobody(world: Cluster, kind: str) -> None:
             accepted += live(world, sparse)
         except Exception as error:
             raise AssertionError(f"{sparse.label}: {error!r}") from error
+    assert accepted > 0
+
+
+OWN: dict[str, list[Sparse]] = defaultdict(list)
+for _whole in own_objects():
+    OWN[_whole.object["kind"]].append(_whole)
+
+
+@pytest.mark.parametrize("kind", OWN)
+def test_what_is_accepted_of_our_own_kinds_breaks_nobody(
+    world: Cluster, kind: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    seen: set[str] = set()
+    for whole in OWN[kind]:
+        assert live(world, whole), whole.label
+        for sparse in variants(whole):
+            if (text := json.dumps(sparse.object)) not in seen:
+                seen.add(text)
+                try:
+                    live(world, sparse)
+                except Exception as error:
+                    raise AssertionError(f"{sparse.label}: {error!r}") from error
+    assert [each for each in caplog.messages if "Error" in each] == []
+
+
+def test_our_own_kinds_are_tried_with_every_field(world: Cluster) -> None:
+    missing = {}
+    for record in world.store.list(DEFINITIONS):
+        spec = record.decode()["spec"]
+        kind = spec["names"]["kind"]
+        if kind == "Scenario":
+            continue
+        [version] = spec["versions"]
+        fields = set(fields_of(version["schema"]["openAPIV3Schema"]["properties"]["spec"]))
+        used = {field for whole in OWN[kind] for field in members_of(whole.object["spec"])}
+        missing[kind] = sorted(fields - used)
+    assert not any(missing.values()), missing
+
+
+def fields_of(schema: Any, above: str = "") -> Iterator[str]:
+    for name, inner in (schema.get("properties") or {}).items():
+        yield above + name
+        yield from fields_of(inner, f"{above}{name}.")
+    if "items" in schema:
+        yield from fields_of(schema["items"], above)
+
+
+def members_of(value: Any, above: str = "") -> Iterator[str]:
+    for name, inner in value.items() if isinstance(value, dict) else ():
+        yield above + name
+        yield from members_of(inner, f"{above}{name}.")
+    for item in value if isinstance(value, list) else ():
+        yield from members_of(item, above)
+
+
+def whole_statuses() -> dict[str, list[tuple[Sparse, Sparse]]]:
+    found: dict[str, list[tuple[Sparse, Sparse]]] = defaultdict(list)
+    for whole, sparse in sparse_statuses():
+        found[whole.title].append((whole, sparse))
+    return found
+
+
+@pytest.mark.parametrize("title", whole_statuses())
+def test_every_status_that_is_accepted_breaks_nobody(
+    world: Cluster, title: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    accepted = 0
+    for whole, sparse in whole_statuses()[title]:
+        try:
+            accepted += tell(world, whole.object, sparse)
+        except Exception as error:
+            raise AssertionError(f"{sparse.label}: {error!r}") from error
+        assert [each for each in caplog.messages if "Error" in each] == [], sparse.label
     assert accepted > 0
 
 

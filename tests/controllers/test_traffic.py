@@ -319,7 +319,9 @@ def test_nobody_comes_once_it_is_deleted() -> None:
 
 def test_windows_add_up_to_all_requests() -> None:
     """Counted from the columns, in another way."""
-    cluster, told = heard(deployment(1), traffic(arrivals=constant(45, "poisson")))
+    request = {**REQUEST, "demand": "exponential", "timeout": "30s"}
+    load = traffic(arrivals=constant(24, "poisson"), request=request)
+    cluster, told = heard(deployment(1), load)
     cluster.advance("1m")
     found = columns(cluster)
     for number, fact in enumerate(told):
@@ -480,3 +482,30 @@ def test_two_traffics_to_one_pod_say_that_they_share_nothing() -> None:
     cluster.delete("traffics", "other")
     cluster.advance("15s")
     assert "message" not in status(cluster)
+
+
+def test_pods_whose_limits_do_not_fit_any_more_share_what_is_left() -> None:
+    """Two of half a core on one core, of which a half is stolen."""
+    load = traffic(arrivals=constant(200), request={**REQUEST, "ioTime": "0s"})
+    cluster = world(deployment(2), load, nodes=1, cpu="1")
+    cluster.advance("15s")
+    outage = {"nodes": {}, "what": "CpuStolen", "cpuShare": 0.5}
+    kind = {"apiVersion": "kubescene.dev/v1alpha1", "kind": "Outage", "metadata": {"name": "o"}}
+    cluster.create({**kind, "spec": outage})
+    cluster.advance("15s")
+    used = [each.resources["cpu"] for each in serving(cluster).scraped(cluster.clock.now())]
+    assert used == [pytest.approx(250, abs=1)] * 2
+
+
+def test_scrapes_are_at_whole_multiples_whenever_a_traffic_begins() -> None:
+    cluster = world(deployment(1))
+    cluster.advance("7s")
+    cluster.create(traffic())
+    cluster.settle()
+    cluster.advance("7s")
+    assert not list(serving(cluster).scraped(cluster.clock.now()))
+    cluster.advance("5s")
+    [pod] = serving(cluster).scraped(cluster.clock.now())
+    assert pod.time % (15 * SECOND) == 0
+    # 40 a second since it came, in the 8 seconds before the scrape.
+    assert pod.metrics["requests_per_second"] == 40_000

@@ -50,7 +50,7 @@ def test_worlds_equal_those_of_kube_controller_manager(family: str, plain: bool)
 
 @pytest.mark.parametrize("plain", [False, True])
 def test_random_worlds_equal_those_of_kube_controller_manager(plain: bool) -> None:
-    tallies = replay_files([DATA / "random.jsonl.gz"], plain=plain)
+    tallies = [*replay_files([DATA / "random.jsonl.gz"], plain=plain)]
     assert sum(each.cases for each in tallies) == RANDOM_CASES
     assert not [told for each in tallies for told in each.first]
 

@@ -9,7 +9,7 @@ from rich.console import Console
 
 import kubescene
 from kubescene.reports.comparison import print_comparison
-from kubescene.reports.comparison_markdown import markdown
+from kubescene.reports.comparison_markdown import markdown, text
 from kubescene.results.comparison import Cause, Comparison, Side, compare
 from kubescene.results.comparison.attribution import Attribution, PluginPart, Why
 from kubescene.results.comparison.json_differences import JsonDifference
@@ -205,3 +205,12 @@ def test_a_run_that_merely_goes_on_has_no_other_order() -> None:
     told = " ".join(shown(compare(pods(1), pods(2))).split())
     assert "part at decision 2: A binds no further pod, B binds default/p-1 to n." in told
     assert "same order" not in told
+
+
+def test_text_is_cut_to_the_length_that_is_asked_for() -> None:
+    assert [text("abcdef", longest) for longest in (0, 4, 5, 6)] == [
+        "abcdef",
+        "abc…",
+        "abcd…",
+        "abcdef",
+    ]

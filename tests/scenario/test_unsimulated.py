@@ -228,3 +228,21 @@ def test_an_autoscaler_needs_time_and_metrics(
     spec = parse_spec(scenario)
     players = Players.of(spec, ["horizontalpodautoscaler", "traffic"], SchedulerOptions())
     assert [each.what for each in unsimulated(spec, players)] == said
+
+
+@pytest.mark.parametrize(
+    ("spec", "said"),
+    [
+        ({"what": "CpuStolen", "cpuShare": 0.5}, ["the outage CpuStolen"]),
+        ({"what": "ImagePull", "pullTime": "1m"}, []),
+    ],
+)
+def test_stolen_cpu_is_told_and_not_felt(spec: JsonObject, said: list[str]) -> None:
+    outage = {
+        "apiVersion": "kubescene.dev/v1alpha1",
+        "kind": "Outage",
+        "metadata": {"name": "o"},
+        "spec": {"nodes": {}, **spec},
+    }
+    run = kubescene.run(ScenarioBuilder("s").create(outage).done())
+    assert [each.partition(" has no effect")[0] for each in run.summary.warnings] == said

@@ -202,3 +202,16 @@ def test_a_copy_goes_on_alike() -> None:
     assert [pod.taken() for pod in node.pods.values()] == [
         pod.taken() for pod in twin.pods.values()
     ]
+
+
+def test_a_change_at_the_instant_of_an_end_does_not_put_it_off() -> None:
+    """Three sharers of 7 millicores, demands of 10: the end is rounded up, and no further."""
+    node, service = NodeCpu(7), Service(10, NEVER)
+    pod = SharedProcessor(node, service, 0, limit=0, weight=2)
+    pod.offer([0, 0, 0], [0, 1, 2], None)
+    node.play(5)
+    assert not pod.taken().rows
+    node.resize(1000, 5)
+    assert pod.least_tag() >= pod.work
+    node.play(7)
+    assert pod.taken().instants == [5, 5, 5]

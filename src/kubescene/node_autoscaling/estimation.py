@@ -131,7 +131,7 @@ class Estimate:
     def _on_added(self, pods: list[SeenPod]) -> list[SeenPod]:
         """Fill the nodes added so far, until the first pod that fits none of them."""
         for at, pod in enumerate(pods):
-            node = self.snapshot.place_anywhere(pod, self.added.__contains__)
+            node = self.snapshot.place_anywhere(pod, only=self.added)
             if not node:
                 return pods[at:]
             self._take(pod, node)

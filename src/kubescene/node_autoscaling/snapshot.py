@@ -4,7 +4,7 @@ Never the scheduler's table: supposed nodes would spoil what is kept there. Ever
 so that `ClusterSnapshot.supposing` can take back all that was done within it.
 """
 
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -70,7 +70,10 @@ class ClusterSnapshot:
         self._pods: dict[str, list[Placed]] = {}
         self._undo: list[Callable[[], None]] = []
         self._rows: Rows | None = None
-        self._names: tuple[str, ...] = ()
+        self._names: list[str] = []
+        self._place_of: dict[str, int] = {}
+        self._is_in_order = False
+        """Whether names and places are those of the nodes."""
         self._layout = -1
         self._next = 1
         """Where the ring begins; in a new process one after the first node."""
@@ -102,6 +105,7 @@ class ClusterSnapshot:
         for name in [each for each in self._nodes if each not in placed]:
             self._drop(name)
         kept, self._nodes, self._rows = self._nodes, {}, None
+        self._is_in_order = False
         for name, (node, wanted) in placed.items():
             self._nodes[name] = node
             if kept.get(name) is not node:
@@ -144,12 +148,19 @@ class ClusterSnapshot:
         del self._nodes[name]
         self._table.remove_node(name)
         self._rows = None
+        if self._is_in_order and self._names[-1] == name:
+            del self._place_of[self._names.pop()]
+        else:
+            self._is_in_order = False
 
     def add_node(self, node: SeenNode, pods: Iterable[SeenPod] = ()) -> None:
         name = node.name
         self._nodes[name] = node
         self._pods[name] = []
         self._rows = None
+        if self._is_in_order:
+            self._place_of[name] = len(self._names)
+            self._names.append(name)
         self._set(node)
         self._undo.append(lambda: self._drop(name))
         for pod in pods:
@@ -166,7 +177,7 @@ class ClusterSnapshot:
         self._nodes[node.name] = node
         self._nodes = {name: self._nodes[name] for name in order}
         self._pods[node.name] = pods
-        self._rows = None
+        self._rows, self._is_in_order = None, False
         self._set(node)
         for each in pods:
             self._table.add_pod(each.info, node.name)
@@ -225,16 +236,33 @@ class ClusterSnapshot:
             self._put(pod, node)
         return status
 
-    def place_anywhere(self, pod: SeenPod, among: Callable[[str], bool] | None = None) -> str:
-        """Put a pod on the first node of the ring that it fits on; empty if there is none."""
+    def place_anywhere(
+        self,
+        pod: SeenPod,
+        among: Callable[[str], bool] | None = None,
+        only: Collection[str] | None = None,
+    ) -> str:
+        """Put a pod on the first node of the ring that it fits on; empty if there is none.
+
+        Others than those ``among`` which it may be, or the ``only`` ones, are not looked at.
+        """
+        if only is not None and not only:
+            return ""
         filtering, _, named = self._begin(pod.info)
         if filtering is None or not self._nodes:
             return ""
-        rows, names = self._scanned(), self._names
+        names = self._ordered()
+        if only is None:
+            rows, places = self._scanned(), np.arange(len(names), dtype=np.intp)
+        else:
+            known = sorted(self._place_of[name] for name in only)
+            places = np.array(known, dtype=np.intp)
+            rows = self._rows_of(names[at] for at in known)
         fits = (filtering.judge(rows) == 0) & ~self._table.unschedulable[rows]
         start = self._next % len(names)
-        order = np.flatnonzero(fits)
-        for at in np.roll(order, -int(np.searchsorted(order, start))).tolist():
+        order = places[fits]
+        turned: list[int] = np.roll(order, -int(np.searchsorted(order, start))).tolist()
+        for at in turned:
             name = names[at]
             if (named is None or name in named) and (among is None or among(name)):
                 self._next = at + 1
@@ -242,12 +270,21 @@ class ClusterSnapshot:
                 return name
         return ""
 
+    def _ordered(self) -> Sequence[str]:
+        """The names of all nodes in order of insertion; tells their places, too."""
+        if not self._is_in_order:
+            self._names, self._is_in_order = [*self._nodes], True
+            self._place_of = {name: at for at, name in enumerate(self._names)}
+        return self._names
+
+    def _rows_of(self, names: Iterable[str]) -> Rows:
+        return np.array([self._table.row_of(name) for name in names], dtype=np.intp)
+
     def _scanned(self) -> Rows:
         """The rows of all nodes, in order of insertion."""
         if self._rows is None or self._layout != self._table.layout:
-            self._names, self._layout = tuple(self._nodes), self._table.layout
-            rows = [self._table.row_of(name) for name in self._names]
-            self._rows = np.array(rows, dtype=np.intp)
+            self._layout = self._table.layout
+            self._rows = self._rows_of(self._ordered())
         return self._rows
 
     def _begin(self, pod: PodInfo) -> tuple[Filtering | None, Status, Container[str] | None]:

@@ -105,7 +105,7 @@ class Operation(Struct, frozen=True, eq=False):
         """How many objects it makes or changes, as far as it says so itself."""
         if self.objects:
             return len(self.objects)
-        return 1 if "arrivals" in self.body else self.body.get("count") or 1
+        return self.body.get("count") or 1
 
     @property
     def shared_body(self) -> SharedBody | None:

@@ -207,3 +207,11 @@ def test_new_namespace_waits_for_its_content(spec: JsonObject, finalizers: list[
     done = prepare_namespace({"metadata": {"name": "a"}, "spec": spec})
     assert done["spec"]["finalizers"] == finalizers
     assert done["status"] == {"phase": "Active"}
+
+
+def test_what_is_false_and_left_out_by_go_is_not_there() -> None:
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}, "spec": {}}
+    cordoned = {**node, "spec": {"unschedulable": True}}
+    said = {**node, "spec": {"unschedulable": False}}
+    assert apply_defaults(said, gvk_of(said)) == apply_defaults(node, gvk_of(node))
+    assert apply_defaults(cordoned, gvk_of(cordoned))["spec"] == {"unschedulable": True}

@@ -19,10 +19,14 @@ from urllib.parse import parse_qs, urlsplit
 import orjson
 import pytest
 
+from kubescene.actors import Actor
 from kubescene.api.builtin import builtin_scheme
 from kubescene.api.scheme import GroupVersionKind, ResourceType, Scheme
 from kubescene.apiserver.kubernetes.discovery import DiscoveryDocuments
+from kubescene.apiserver.openapi.pages import Definitions
 from kubescene.apiserver.openapi.specs import OpenApi, OpenApiReply, accepts_gzip
+from kubescene.client import ObjectRef
+from kubescene.cluster import ClusterWorld
 from kubescene.types import JsonObject
 
 PUBLISHED: dict[str, JsonObject] = orjson.loads(
@@ -375,3 +379,25 @@ def test_parameters_of_a_path_are_required_and_others_are_not(openapi: OpenApi) 
         for each in item.get("parameters", ())
     }
     assert found == {("path", True), ("query", False)}
+
+
+def test_definitions_are_decoded_when_they_have_changed_and_not_again() -> None:
+    world = ClusterWorld()
+    definitions, before = Definitions(world.store), len(Definitions(world.store)())
+    author = Actor("author")
+    version, kind = DEFINITION
+    made = {"apiVersion": version, "kind": kind, **widget_definition()}
+    made["metadata"] = {"name": made["metadata"]["name"]}
+    versions = [{**each, "served": True, "storage": True} for each in made["spec"]["versions"]]
+    made["spec"] = {**made["spec"], "scope": "Namespaced", "versions": versions[:1]}
+    world.registry.create(author, made)
+    found = definitions()
+    assert len(found) == before + 1
+    assert definitions() is found
+    ref = ObjectRef(world.registry.scheme.of_kind(*DEFINITION).gvk, made["metadata"]["name"])
+    world.client(author).patch(ref, {"metadata": {"labels": {"a": "b"}}})
+    labels = [each["metadata"].get("labels") for each in definitions()]
+    assert labels.count({"a": "b"}) == 1
+
+
+DEFINITION = ("apiextensions.k8s.io/v1", "CustomResourceDefinition")

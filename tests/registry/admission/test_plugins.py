@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+from kubescene import Cluster
+from kubescene.actors import Actor
 from kubescene.api.kinds import NAMESPACE, POD, SERVICE_ACCOUNT
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.client import DirectClient, ObjectRef
@@ -379,3 +381,36 @@ def test_binding_brings_labels_of_binding_and_node(
     }
     record = registry.bind(client.actor, "default", "p", body)
     assert record.labels == {"a": "b", "topology.kubernetes.io/region": "r"}
+
+
+def test_only_a_bound_claim_whose_class_allows_it_grows(cluster: Cluster) -> None:
+    def claim(size: str) -> dict[str, Any]:
+        spec = {"accessModes": ["ReadWriteOnce"], "storageClassName": "s"}
+        wanted = {"resources": {"requests": {"storage": size}}}
+        metadata = {"name": "c"}
+        made = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata}
+        return {**made, "spec": {**spec, **wanted}}
+
+    ref = ObjectRef(CLAIM, "c", "default")
+    cluster.create(
+        {
+            "apiVersion": "storage.k8s.io/v1",
+            "kind": "StorageClass",
+            "metadata": {"name": "s"},
+            "provisioner": "x.y/z",
+            "allowVolumeExpansion": True,
+        }
+    )
+    cluster.create(claim("1Gi"))
+    client = cluster.client(Actor("user"))
+    grown = {"spec": {"resources": {"requests": {"storage": "2Gi"}}}}
+    with pytest.raises(ApiError, match="immutable after creation"):
+        client.patch(ref, grown)
+    client.patch(ref, {"spec": {"volumeName": "v"}})
+    client.patch(ref, {"status": {"phase": "Bound"}}, subresource="status")
+    client.patch(ref, grown)
+    stored = client.get(ref)["spec"]
+    assert stored["resources"] == {"requests": {"storage": "2Gi"}}
+
+
+CLAIM = GroupVersionKind("", "v1", "PersistentVolumeClaim")

@@ -98,6 +98,16 @@ def test_a_timeout_is_that_of_one_node() -> None:
     assert messages(run, "Incomplete") == ["There are pending nodes to be drained: n-0, n-1"]
 
 
+def test_pods_that_stay_in_any_case_are_not_pending() -> None:
+    scenario = web(maxUnavailable=0).create(daemon_set("agent"))
+    scenario.drain("n-0", timeout="2s", ignoreDaemonSets=True, id="out").advance("1m").done()
+    run = kubescene.run(scenario)
+    pending = [each for each in messages(run, "Warning") if each.startswith("There are pending")]
+    assert len(pending) == 1
+    assert "pod/web-" in pending[0]
+    assert "agent" not in pending[0]
+
+
 def test_a_pod_that_does_not_end_is_waited_for_until_the_timeout() -> None:
     stuck = make_replica_set("stuck").build()
     stuck["spec"]["template"]["metadata"]["finalizers"] = ["example.com/never"]

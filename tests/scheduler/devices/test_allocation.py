@@ -23,6 +23,7 @@ from kubescene.scheduler.devices.cluster import Inventory
 from kubescene.scheduler.devices.pools import Pool
 from kubescene.scheduler.devices.requests import ClaimSpec
 from kubescene.scheduler.devices.reserving import allocation_result
+from kubescene.scheduler.devices.slices import DeviceId
 from kubescene.types import JsonObject
 
 DRIVER = "gpu.example.com"
@@ -118,6 +119,19 @@ THREE = resource_slice(
     device("b", attributes=attributes(model="y", index=1)),
     device("c", attributes=attributes(model="x", index=2)),
 )
+
+
+def test_a_share_that_is_given_back_frees_what_it_took_and_nothing_else() -> None:
+    id = DeviceId(DRIVER, "p", "a")
+    first = allocation("a", shareID="1", consumedCapacity={"memory": "1Gi"})
+    second = allocation("a", shareID="2", consumedCapacity={"memory": "2Gi"})
+    held = taken(first, second)
+    held.remove(first)
+    assert held.capacity(id) == {"memory": 2 * 1024**3 * 10**9}
+    assert held.is_allocated(id)
+    held.remove(second)
+    assert held.capacity(id) is None
+    assert not held.is_allocated(id)
 
 
 # -- order -------------------------------------------------------------------------------------

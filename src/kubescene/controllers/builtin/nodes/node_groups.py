@@ -363,4 +363,4 @@ def ready_conditions(node: JsonObject, now: int) -> list[JsonObject]:
 
 
 def _others(status: Mapping[str, Any]) -> Iterator[JsonObject]:
-    return (each for each in status.get("conditions") or () if each["type"] != "Ready")
+    return (each for each in status.get("conditions") or () if each.get("type") != "Ready")

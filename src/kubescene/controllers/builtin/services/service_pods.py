@@ -152,7 +152,7 @@ class TriggerTimes:
         times = self._seen[key] = {"": parse_time(created)}
         for pod in pods:
             for condition in pod["status"].get("conditions") or ():
-                if condition["type"] == "Ready" and condition.get("lastTransitionTime"):
+                if condition.get("type") == "Ready" and condition.get("lastTransitionTime"):
                     times[pod["metadata"]["name"]] = parse_time(condition["lastTransitionTime"])
         if before is None:
             return created

@@ -137,9 +137,9 @@ class ChildJob(Struct, frozen=True):
 def child_job(job: JsonObject) -> ChildJob:
     status, metadata = job.get("status") or {}, job["metadata"]
     ended = [
-        each["type"]
+        each.get("type", "")
         for each in status.get("conditions") or ()
-        if each["type"] in (COMPLETE, FAILED) and each["status"] == "True"
+        if each.get("type", "") in (COMPLETE, FAILED) and each.get("status", "") == "True"
     ]
     return ChildJob(
         name=metadata["name"],
@@ -190,7 +190,7 @@ class CronJobPass(Struct):
         """Jobs that have ended or gone are no longer active; the newest success is noted."""
         newest = self.status.get("lastSuccessfulTime", "")
         for job in sorted(self.jobs, key=lambda each: each.name):
-            is_active = any(each["uid"] == job.uid for each in self.active)
+            is_active = any(each.get("uid", "") == job.uid for each in self.active)
             if job.name in self.made:
                 self.changes["lastScheduleTime"] = format_time(self.made.pop(job.name))
                 self.active.append(job.reference)
@@ -208,9 +208,9 @@ class CronJobPass(Struct):
                 newest = self.changes["lastSuccessfulTime"] = job.completed_at
         known = {job.uid for job in self.jobs}
         for each in [*self.active]:
-            if each["uid"] not in known:
-                self._tell(NORMAL, "MissingJob", f"Active job went missing: {each['name']}")
-                self._forget(each["uid"])
+            if each.get("uid", "") not in known:
+                self._tell(NORMAL, "MissingJob", f"Active job went missing: {each.get('name', '')}")
+                self._forget(each.get("uid", ""))
 
     def _run_if_due(self) -> int | None:
         """Make a Job if it is time; after how long to look again."""
@@ -261,7 +261,7 @@ class CronJobPass(Struct):
         job = job_of(self.cron_job, due)
         last = self.changes.get("lastScheduleTime", self.status.get("lastScheduleTime"))
         name = job["metadata"]["name"]
-        is_made = name in self.made or any(each["name"] == name for each in self.active)
+        is_made = name in self.made or any(each.get("name", "") == name for each in self.active)
         if is_made or (last is not None and parse_time(last) == due):
             return
         policy = self.spec.get("concurrencyPolicy", "Allow")
@@ -275,7 +275,7 @@ class CronJobPass(Struct):
             return
         if policy == "Replace":
             for each in [*self.active]:
-                self._delete(each["name"], each["uid"])
+                self._delete(each.get("name", ""), each.get("uid", ""))
         news = notice(self.cron_job, NORMAL, "SuccessfulCreate", "Created job {name}")
         self.writes.append(Create(job, news))
         self.made[name] = due
@@ -315,7 +315,7 @@ class CronJobPass(Struct):
         )
 
     def _forget(self, uid: str) -> None:
-        self.active = [each for each in self.active if each["uid"] != uid]
+        self.active = [each for each in self.active if each.get("uid", "") != uid]
 
     def _tell(self, kind: str, reason: str, message: str) -> None:
         self.notices.append(notice(self.cron_job, kind, reason, message))

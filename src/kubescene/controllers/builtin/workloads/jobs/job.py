@@ -472,7 +472,7 @@ class JobPass(Struct):
 
     def _note_suspension(self, status: JsonObject) -> None:
         conditions = [*(status.get("conditions") or ())]
-        at = next((n for n, it in enumerate(conditions) if it["type"] == "Suspended"), None)
+        at = next((n for n, it in enumerate(conditions) if it.get("type", "") == "Suspended"), None)
         now = format_time(self.now)
         word = "suspended" if self.suspended else "resumed"
         told = {

@@ -78,7 +78,10 @@ def job_pod(pod: JsonObject) -> JobPod:
         created=parse_time(metadata["creationTimestamp"]),
         ended_at=ended_at(pod),
         exits=tuple(ended),
-        conditions=tuple((each["type"], each["status"]) for each in status.get("conditions") or ()),
+        conditions=tuple(
+            (each.get("type", ""), each.get("status", ""))
+            for each in status.get("conditions") or ()
+        ),
         failures=number(annotations.get(FAILURES), 0),
         ignored_failures=number(annotations.get(IGNORED_FAILURES), 0),
     )
@@ -99,7 +102,7 @@ def ended_at(pod: JsonObject) -> int:
         return max(parse_time(each) for each in ends)
     for each in status.get("conditions") or ():
         since = each.get("lastTransitionTime")
-        if each["type"] == "Ready" and each["status"] == "False" and since:
+        if each.get("type", "") == "Ready" and each.get("status", "") == "False" and since:
             return parse_time(since)
     if "deletionTimestamp" in metadata:
         grace = int(metadata.get("deletionGracePeriodSeconds", 0)) * SECOND

@@ -47,7 +47,7 @@ FAILED_INDEXES = PolicyVerdict(FAILURE_TARGET, "FailedIndexes", "Job has failed 
 
 def is_finished(status: JsonObject) -> bool:
     return any(
-        each["type"] in (COMPLETE, FAILED) and each["status"] == "True"
+        each.get("type", "") in (COMPLETE, FAILED) and each.get("status", "") == "True"
         for each in status.get("conditions") or ()
     )
 
@@ -55,8 +55,10 @@ def is_finished(status: JsonObject) -> bool:
 def verdict_of(status: JsonObject) -> PolicyVerdict | None:
     """The verdict that a status has, if there is one."""
     for each in status.get("conditions") or ():
-        if each["type"] in TERMINAL and each["status"] == "True":
-            return PolicyVerdict(each["type"], each.get("reason", ""), each.get("message", ""))
+        if each.get("type", "") in TERMINAL and each.get("status", "") == "True":
+            return PolicyVerdict(
+                each.get("type", ""), each.get("reason", ""), each.get("message", "")
+            )
     return None
 
 
@@ -109,8 +111,8 @@ def exit_that_matches(pod: JobPod, wanted: JsonObject) -> tuple[str, int] | None
 
 def condition_that_matches(pod: JobPod, patterns: Iterable[JsonObject]) -> str:
     for pattern in patterns:
-        if (pattern["type"], pattern.get("status", "True")) in pod.conditions:
-            return str(pattern["type"])
+        if (pattern.get("type", ""), pattern.get("status", "True")) in pod.conditions:
+            return str(pattern.get("type", ""))
     return ""
 
 

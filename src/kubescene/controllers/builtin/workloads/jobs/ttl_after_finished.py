@@ -51,7 +51,7 @@ class TtlAfterFinishedReconciler:
 def ended_at(job: JsonObject) -> int | None:
     """When a Job ended; None if it has not."""
     for each in (job.get("status") or {}).get("conditions") or ():
-        if each["type"] in (COMPLETE, FAILED) and each["status"] == "True":
+        if each.get("type", "") in (COMPLETE, FAILED) and each.get("status", "") == "True":
             return parse_time(each["lastTransitionTime"])
     return None
 
