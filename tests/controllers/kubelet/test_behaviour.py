@@ -91,6 +91,7 @@ def test_what_is_said_for_nothing_is_told() -> None:
     [
         ("slow", "must be an object with time, error, pods, namespace"),
         ("{tme: 3s}", "unknown field tme; known are: time, error, pods, namespace"),
+        ("{error: no}", "error: must be text, not False"),
         ("{time: -3s}", "'-3s' is not a duration such as 90s, 5m or 1h30m"),
         ("{", "while parsing"),
     ],

@@ -446,6 +446,61 @@ def test_a_rule_may_restart_all_containers_of_a_pod() -> None:
     assert condition(cluster, "Initialized")[0] == "True"
 
 
+def test_what_has_run_needs_no_pull_to_run_again() -> None:
+    cluster = begun(world({"runTime": "5s"}), pod())
+    broken = {"pulls.kubescene.dev/bad": "{error: broken}"}
+    cluster.patch("nodes", "n", {"metadata": {"annotations": broken}})
+    cluster.advance("6s")
+    assert (states(cluster), containers(cluster)["main"]["restartCount"]) == ("running", 1)
+
+
+def test_a_pod_stays_running_while_a_sidecar_starts_anew() -> None:
+    probe = {"exec": {"command": ["x"]}, "periodSeconds": 1, "failureThreshold": 9}
+    side = {"name": "side", "image": "i", "restartPolicy": "Always", "startupProbe": probe}
+    named = [{"name": "side", "runTime": "10s", "startupProbe": {"passAfter": "4s"}}]
+    cluster = begun(world({"containers": named}), pod(initContainers=[side]))
+    assert status(cluster)["phase"] == "Pending"
+    cluster.advance("11s")
+    assert not containers(cluster)["side"]["started"]
+    assert (status(cluster)["phase"], states(cluster)) == ("Running", "running running")
+
+
+def test_a_container_that_never_gets_ready_ends_on_time() -> None:
+    cluster = begun(world({"readyTime": "30s", "runTime": "10s"}), pod(restartPolicy="Never"))
+    cluster.advance("10s")
+    assert status(cluster)["phase"] == "Succeeded"
+
+
+def test_a_pod_that_cannot_be_initialized_leaves_no_sidecar_behind() -> None:
+    fails = [{"name": "two", "runTime": "1s", "exitCode": 1}]
+    behaviour = {"terminationTime": "5s", "containers": fails}
+    cluster = begun(world(behaviour), pod(initContainers=INIT[1:], restartPolicy="Never"))
+    cluster.advance("1s")
+    assert (status(cluster)["phase"], states(cluster)) == ("Failed", "Error Error PodInitializing")
+
+
+def test_a_container_that_is_not_restarted_is_told_so() -> None:
+    made = with_probe("livenessProbe", failureThreshold=1)
+    made["spec"]["restartPolicy"] = "Never"
+    cluster = begun(world({"livenessProbe": {"failAfter": "10s"}}, events=True), made)
+    cluster.advance("10s")
+    assert said(cluster, "Killing")[0][1] == "Container main failed liveness probe"
+    assert status(cluster)["phase"] == "Failed"
+
+
+def test_a_probe_that_fails_is_told_once_though_its_pod_is_looked_at_again() -> None:
+    made = with_probe("readinessProbe")
+    made["spec"]["readinessGates"] = [{"conditionType": "x.io/on"}]
+    cluster = begun(world({"readinessProbe": {"failAfter": "10s"}}, events=True), made)
+    cluster.advance("10s")
+    for value in ("True", "False"):
+        gate = {"type": "x.io/on", "status": value}
+        found = [each for each in status(cluster)["conditions"] if each["type"] != "x.io/on"]
+        cluster.patch("pods", "a", {"status": {"conditions": [*found, gate]}}, subresource="status")
+        cluster.settle()
+    assert [count for _, _, count in said(cluster, "Unhealthy")] == [1]
+
+
 # -- going ---------------------------------------------------------------------------------
 
 

@@ -116,6 +116,9 @@ def _read_trouble(value: Any) -> Trouble:
         raise ValueError(f"must be an object with {', '.join(TROUBLE_FIELDS)}")
     if unknown := [str(name) for name in value if name not in TROUBLE_FIELDS]:
         raise ValueError(f"unknown field {unknown[0]}; known are: {', '.join(TROUBLE_FIELDS)}")
+    for name in ("error", "namespace"):
+        if not isinstance(value.get(name, ""), str | None):
+            raise ValueError(f"{name}: must be text, not {value[name]!r}")
     selector = value.get("pods")
     return Trouble(
         parse_duration(value.get("time") or "0"),

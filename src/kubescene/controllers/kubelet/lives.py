@@ -336,7 +336,9 @@ class Life:
         if tells:
             for each in running:
                 self._said += [say.killing(self._pod, each["name"])] if self._talks else []
-        ends = self._stops(init, mains, asked, grace_of(self._pod))
+        # A pod whose initialization fails has failed at once: nobody waits for its sidecars.
+        is_failed = not any(has_started(each) for each in mains)
+        ends = self._stops(init, mains, asked, 0 if is_failed else grace_of(self._pod))
         return [self._stopped(each, ends) for each in init]
 
     # -- going -----------------------------------------------------------------------------
