@@ -26,6 +26,7 @@ BENCHMARKS = (
     "growth",
     "plugins",
     "preemption",
+    "workloads",
     "fork",
     "api_server",
     "http_client",
