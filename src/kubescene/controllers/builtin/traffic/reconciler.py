@@ -65,6 +65,8 @@ class TrafficReconciler:
         """By namespace and name."""
         self._pods: dict[str, dict[str, Record]] = {}
         """Likewise."""
+        self._scraped: dict[str, tuple[int, list[ScrapedPod]]] = {}
+        """By namespace: when somebody asked last, and the answer."""
         self._nodes: dict[str, Record] = {}
         self._sharing: Sharing | None = None
         self._origin = 0
@@ -152,6 +154,7 @@ class TrafficReconciler:
         from kubescene.controllers.builtin.traffic.spec import fixed_fields, read_spec
 
         known.generation = generation
+        self._scraped.clear()
         try:
             spec = read_spec(traffic["spec"])
         except TrafficError as error:
@@ -184,6 +187,7 @@ class TrafficReconciler:
 
     def _closed(self, known: _Known, now: int) -> Plan:
         """The object is gone: so are its requests."""
+        self._scraped.clear()
         if known.serving is None:
             return NOTHING
         facts = [known.serving.measure(now)] if known.measured_at != now else []
@@ -220,6 +224,8 @@ class TrafficReconciler:
         from kubescene.controllers.builtin.traffic.pods import serving_pod
 
         records, changed = self._pods.get(key.namespace, {}), known.changed
+        if changed:
+            self._scraped.clear()
         known.changed = {}
         for name in changed:
             record = records.get(name)
@@ -301,10 +307,15 @@ class TrafficReconciler:
 
     # -- what others ask (`kubescene.usage`) -----------------------------------------------------
 
-    def scraped(self, namespace: str, now: int) -> Iterator[ScrapedPod]:
-        for known in self._known.get(namespace, {}).values():
-            if known.serving is not None:
-                yield from known.serving.scraped(now)
+    def scraped(self, namespace: str, now: int) -> Sequence[ScrapedPod]:
+        # Many autoscalers ask at one instant, before anything changes.
+        scraped = self._scraped.get(namespace)
+        if scraped is None or scraped[0] != now:
+            here = self._known.get(namespace, {}).values()
+            served = [known.serving for known in here if known.serving is not None]
+            found = [pod for serving in served for pod in serving.scraped(now)]
+            scraped = self._scraped[namespace] = now, found
+        return scraped[1]
 
     def scraped_services(self, namespace: str, now: int) -> Iterator[ScrapedService]:
         for known in self._known.get(namespace, {}).values():
