@@ -196,3 +196,16 @@ def test_nothing_that_is_needed_is_removed(replicas: list[int]) -> None:
         assert len(nodes(cluster)) <= max(1, (count + 1) // 2)
     machines = {each["metadata"]["name"] for each in cluster.list("instances")}
     assert machines == set(nodes(cluster)), "who has a node is paid for, and nobody else"
+
+
+def test_loops_that_are_left_out_miss_nothing() -> None:
+    """A world in which nothing happens for long, so that its loops are left out, and then does."""
+    cluster = world()
+    cluster.create(group("std", size=1, min=1))
+    cluster.settle()
+    cluster.create(pod("first"))
+    cluster.settle()
+    cluster.advance("1h")
+    cluster.create(pod("second"))
+    cluster.advance("30s")
+    assert (size(cluster, "std"), waiting(cluster)) == (2, [])

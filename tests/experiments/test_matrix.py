@@ -277,6 +277,7 @@ def test_a_setting_that_means_nothing_is_refused(settings: Any, why: str) -> Non
         ({"measures": ["pods_bonud"]}, "no measure 'pods_bonud': did you mean pods_bound"),
         ({"measures": ["allocation_gpu"]}, "no measure 'allocation_gpu'"),
         ({"measures": ["cost"]}, "no measure 'cost'"),
+        ({"measures": ["least_available_default_web"]}, "no measure 'least_available_default_web'"),
         ({"measures": ["steps", "steps"]}, "steps is named twice"),
     ],
 )

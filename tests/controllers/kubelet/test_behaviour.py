@@ -72,6 +72,13 @@ def test_an_annotation_that_cannot_be_read_is_named() -> None:
         annotated({"kubescene.dev/liveness-probe": "{share: 7}"})
 
 
+def test_what_a_pod_says_of_a_container_leaves_the_rest_as_it_was() -> None:
+    listed = read_behaviour({"containers": [{"name": "a", "runTime": "3s"}]})
+    own = read_behaviour({"containers": [{"name": "a", "exitCode": 3}], "readyTime": "1s"})
+    wanted = {"name": "a", "runTime": "3s", "exitCode": 3, "readyTime": "1s"}
+    assert own.over(listed).of("a") == read_behaviour({"containers": [wanted]}).of("a")
+
+
 def test_scenarios_may_say_what_pods_can() -> None:
     assert WORKLOADS.items is not None
     assert {each.name for each in WORKLOADS.items.fields} == {*WORKLOAD_FIELDS}

@@ -294,6 +294,30 @@ def test_gates_keep_a_pod_from_being_ready_until_somebody_opens_them() -> None:
     assert condition(cluster.settle(), "Ready")[2] == shut
 
 
+def test_probes_that_fail_are_told_when_they_do() -> None:
+    cluster = begun(
+        world({"livenessProbe": {"failAfter": "20s"}}, events=True), with_probe("livenessProbe")
+    )
+    cluster.advance("21s")
+    assert [count for _, _, count in said(cluster, "Unhealthy")] == [1]
+    cluster.advance("5s")
+    assert [count for _, _, count in said(cluster, "Unhealthy")] == [2]
+
+
+def test_a_container_is_killed_before_it_would_end() -> None:
+    behaviour = {"livenessProbe": {"failAfter": "10s"}, "runTime": "1h", "terminationTime": "5s"}
+    cluster = begun(world(behaviour), with_probe("livenessProbe"))
+    cluster.advance("25s")
+    assert containers(cluster)["main"]["restartCount"] == 1
+
+
+def test_what_fails_its_probe_is_not_ready_when_its_time_has_come() -> None:
+    behaviour = {"readinessProbe": {"failAfter": "10s"}, "readyTime": "1m"}
+    cluster = begun(world(behaviour), with_probe("readinessProbe"))
+    cluster.advance("2m")
+    assert not is_ready(cluster)
+
+
 # -- images --------------------------------------------------------------------------------
 
 
@@ -376,6 +400,28 @@ def test_an_annotation_of_a_node_troubles_the_pulls_there() -> None:
     cluster.patch("nodes", "n", {"metadata": {"annotations": dict.fromkeys(broken)}})
     cluster.advance("1m")
     assert status(cluster, "b")["phase"] == "Running"
+
+
+def test_trouble_with_pulls_is_that_of_a_namespace() -> None:
+    cluster = world()
+    trouble = {"pulls.kubescene.dev/x": "{error: broken, namespace: other}"}
+    cluster.patch("nodes", "n", {"metadata": {"annotations": trouble}})
+    assert states(begun(cluster, pod())) == "running"
+
+
+@pytest.mark.parametrize("plain", [True, False])
+def test_pods_alike_wait_for_pulls_on_one_node_only(plain: bool) -> None:
+    cluster = world(**({"shortcuts": PLAIN} if plain else {}))
+    cluster.create(make_node("m").cpu("8").memory("16Gi"))
+    trouble = {"pulls.kubescene.dev/x": "{time: 5s}"}
+    cluster.patch("nodes", "n", {"metadata": {"annotations": trouble}})
+    for number in range(6):
+        cluster.create(pod(f"p{number}"))
+    cluster.settle()
+    waits = {(each["spec"]["nodeName"], each["status"]["phase"]) for each in cluster.list("pods")}
+    assert waits == {("n", "Pending"), ("m", "Running")}
+    cluster.advance("5s")
+    assert {each["status"]["phase"] for each in cluster.list("pods")} == {"Running"}
 
 
 # -- ends ----------------------------------------------------------------------------------
@@ -525,6 +571,16 @@ def test_a_pod_goes_at_the_end_of_its_grace_period_at_the_latest() -> None:
     cluster.advance("19s")
     assert states(cluster) == "running"
     cluster.advance("1s")
+    with pytest.raises(NotFoundError):
+        cluster.get("pods", "a")
+
+
+def test_a_pod_that_ends_by_itself_does_not_go_later() -> None:
+    cluster = begun(world({"runTime": "12s", "terminationTime": "10s"}), pod())
+    cluster.advance("10s")
+    cluster.delete("pods", "a")
+    cluster.settle()
+    cluster.advance("2s")
     with pytest.raises(NotFoundError):
         cluster.get("pods", "a")
 

@@ -114,3 +114,15 @@ def test_what_a_pod_was_given_stays_when_its_resize_is_deferred_again() -> None:
     assert given(cluster) == ("1", "1")
     assert conditions(cluster)["PodResizePending"]["observedGeneration"] == 3
     assert [reason for reason, _ in said(cluster)] == ["ResizeDeferred", "ResizeDeferred"]
+
+
+def test_pods_that_have_ended_take_no_room() -> None:
+    cluster = world(("a", "1"), ("b", "2"))
+    cluster.patch("pods", "b", {"status": {"phase": "Succeeded"}}, subresource="status")
+    assert given(resize(cluster.settle(), "3")) == ("3", "3")
+
+
+def test_a_pod_that_waits_takes_the_room_that_it_was_given() -> None:
+    cluster = resize(world(("a", "1"), ("b", "1"), ("c", "1")), "4", name="b")
+    assert given(cluster, "b") == ("1", "1")
+    assert given(resize(cluster, "2")) == ("2", "2")

@@ -94,10 +94,8 @@ class Scales:
         options: WriteOptions = NO_OPTIONS,
     ) -> Record:
         """Give the object this many replicas, whatever it has."""
-        patch = {"spec": {"replicas": replicas}}
-        return self.patch(
-            actor, resource_type, namespace, name, patch, PatchType.MERGE, options=options
-        )
+        scale: JsonObject = {"metadata": {"name": name}, "spec": {"replicas": replicas}}
+        return self.update(actor, resource_type, namespace, name, scale, options=options)
 
     def _paths(self, resource_type: ResourceType) -> ScalePaths:
         resource_type.subresource(SCALE.name)
@@ -140,7 +138,7 @@ def replicas_patch(scale: JsonObject, paths: ScalePaths) -> JsonObject:
     for step in reversed(paths.spec_replicas):
         patch = {step: patch}
     kept = {key: metadata[key] for key in ("resourceVersion", "uid") if metadata.get(key)}
-    result: JsonObject = {**patch, "metadata": kept}
+    result: JsonObject = {**patch, "metadata": kept} if kept else {**patch}
     return result
 
 
