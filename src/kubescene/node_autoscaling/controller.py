@@ -51,7 +51,7 @@ class AutoscalerController:
 
 
 class NoAutoscaler:
-    """A world that does not ask for one: nothing wakes it, as every change would without a watch."""
+    """A world that does not ask for one: without a watch, every change would wake it."""
 
     name = NAME
 
