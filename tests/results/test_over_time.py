@@ -562,3 +562,9 @@ def test_comparing_shows_workloads_that_differ() -> None:
     assert {each.workload for each in told.workloads} == {"default/web"}
     assert not told.equal
     assert compared_runs(kubescene.run(first), kubescene.run(rollout())).workloads == ()
+
+
+def test_a_peak_belongs_to_its_mark_alone(ledger: Ledger) -> None:
+    """Four pods wait for a node in the first instant, and nobody in the seconds after it."""
+    rows = [*series_rows(ledger, every_of("5s"))]
+    assert [row.pods_pending_peak for row in rows[:3]] == [4, 0, 0]

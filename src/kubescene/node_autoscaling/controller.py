@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from kubescene.api.own_kinds import own_kind
 from kubescene.api.records.changes import Change, ChangeType
+from kubescene.api.scheme import GroupVersionKind
 from kubescene.control.loops import IDLE, ControllerContext, Progress, went
 from kubescene.node_autoscaling.flags import AutoscalerSettings
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 NAME = "cluster-autoscaler"
 NODE_GROUP = own_kind("NodeGroup")
+NAMESPACE = GroupVersionKind("", "v1", "Namespace")
 
 
 class AutoscalerController:
@@ -49,9 +51,15 @@ class AutoscalerController:
 
 
 class NoAutoscaler:
-    """A world that does not ask for one."""
+    """A world that does not ask for one: without a watch, every change would wake it."""
 
     name = NAME
+
+    def __init__(self, context: ControllerContext) -> None:
+        context.client.watch(NAMESPACE, self._heard, quiet=True)
+
+    def _heard(self, change: Change) -> None:
+        """Nothing follows from it."""
 
     def run_once(self) -> Progress:
         return IDLE
@@ -62,5 +70,5 @@ def cluster_autoscaler(
 ) -> AutoscalerController | NoAutoscaler:
     """The factory of the controller."""
     if settings is None or NODE_GROUP not in context.scheme:
-        return NoAutoscaler()
+        return NoAutoscaler(context)
     return AutoscalerController(context, settings)
