@@ -167,6 +167,7 @@ EXPANDERS = st.sampled_from(["least-waste", "most-pods", "least-nodes", "random"
 
 @settings(max_examples=6, deadline=None)
 @example(loads=["2", "2", "3500m"], sorts=["2", "4"], expander="least-waste")
+@example(loads=["500m", "1", "1", "1", "500m", "3500m", "3500m"], sorts=["4"], expander="random")
 @given(loads=LOADS, sorts=SORTS, expander=EXPANDERS)
 def test_nobody_waits_who_fits_a_group(loads: list[str], sorts: list[str], expander: str) -> None:
     cluster = world(mode="Immediate", expander=expander)
