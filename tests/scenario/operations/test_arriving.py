@@ -163,6 +163,18 @@ def test_amounts_are_drawn_for_each_from_streams_of_their_own() -> None:
     assert len({str(pod["spec"]["containers"]) for pod in pods}) == 20
 
 
+def test_two_amounts_of_an_object_are_independent() -> None:
+    amounts = {name: {"uniform": {"min": 0, "max": most}} for name, most in LIKE.items()}
+    run = played(plan({"uniform": {"every": "1s"}, **amounts}, "1m", count=20))
+    pods = run.cluster.list("pods")
+    sizes = [each["spec"]["containers"][0]["resources"]["requests"] for each in pods]
+    # Thousandths of a core and bytes are drawn from the same range.
+    assert all(READ["cpu"](each["cpu"]) != int(each["memory"]) for each in sizes)
+
+
+LIKE = {"cpu": 1000, "memory": 1_000_000}
+
+
 def test_pods_run_as_long_as_is_said_of_them() -> None:
     listed = [{"at": "0s", "runTime": "10s"}, {"at": "5s"}, {"at": "6s", "runTime": "1h"}]
     run = played(plan({"listed": listed, "runTime": "20s"}, "1m"))

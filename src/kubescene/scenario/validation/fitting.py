@@ -20,6 +20,9 @@ _TYPES: Mapping[FieldType, type] = {
     FieldType.AMOUNT: object,
 }
 
+_AMOUNTS = (str, int, float, dict)
+"""What an amount or a distribution may be."""
+
 
 class MemberShape(NamedTuple):
     """A field, with its members by every name that they may have."""
@@ -65,6 +68,8 @@ def fits(value: Any, shape: MemberShape) -> bool:
     if value is None:
         return True
     kind: Any = type(value)
+    if shape.type is object:
+        return kind in _AMOUNTS
     if kind is not shape.type:
         return False
     if kind is dict:
