@@ -19,6 +19,8 @@ from playing import begun
 EXAMPLES = sorted(Path(__file__).parents[2].glob("examples/*/scenario.yaml"))
 EVERY, EVERY_OF_MANY = 7, 37
 """Not every moment of an example, but moments of every kind; fewer of the one with many nodes."""
+MOST = 60
+"""So many forks of an example that passes through thousands of moments."""
 KEPT = 3
 """So many forks wait while the original goes on, before they are played beside it."""
 
@@ -42,6 +44,7 @@ def test_forks_go_on_alike_and_the_original_does_not_notice(path: Path) -> None:
     engine = played(scenario)
     forks, made = deque[Engine](), 0
     every = EVERY_OF_MANY if "thousand" in path.parent.name else EVERY
+    every = max(every, sum(1 for _ in played(scenario).play()) // MOST)
     for _ in islice(engine.play(), 0, None, every):
         forks.append(engine.fork())
         made += 1

@@ -72,8 +72,7 @@ def _builtin(options: ClusterOptions) -> Iterator[Registration]:
         heartbeats=options.events and "node-lifecycle" in options.without,
         machines_at_once=options.autoscaler is not None and options.autoscaler.immediate,
     )
-    if options.autoscaler is not None:  # Who never has a turn would seem awake to the lane.
-        yield Registration(AUTOSCALER, partial(cluster_autoscaler, settings=options.autoscaler))
+    yield Registration(AUTOSCALER, partial(cluster_autoscaler, settings=options.autoscaler))
     scheduler = partial(kube_scheduler, options=scheduler_options(options))
     yield Registration(SCHEDULER, scheduler, component=Component.SCHEDULER)
 

@@ -45,8 +45,10 @@ class ObjectWorld:
         self._pods: dict[str, SeenPod] = {}
         self._owners: dict[tuple[str, str, str], JsonObject | None] = {}
         self.changed = False
+        self._waiting: set[str] = set()
+        """Keys of pods for which the scheduler found no node."""
         self.failed_pods = False
-        """Whether the scheduler found no node for a pod since this was last set back."""
+        """Whether it found none for a pod, or a node changed while one waits, since set back."""
         self.wrote = False
         for kind, handler in ((NODE, self._node_changed), (POD, self._pod_changed)):
             self._client.watch(kind, handler, quiet=True)
@@ -65,18 +67,21 @@ class ObjectWorld:
             self._nodes.pop(name, None)
         else:
             self._nodes[name] = SeenNode(change.object)
+        self.failed_pods = self.failed_pods or bool(self._waiting)
 
     def _pod_changed(self, change: Change) -> None:
         self.changed = True
         record = change.record
         key = f"{record.namespace}/{record.name}"
         known = self._pods.get(key)
+        self._waiting.discard(key)
         if change.type is ChangeType.DELETED or record.phase in _ENDED:
             self._pods.pop(key, None)
             return
         before = known.info if known is not None and known.uid == record.uid else None
         pod = self._pods[key] = SeenPod(PodInfo.of(change, self._classes, before))
         if not record.node and pod.is_unschedulable:
+            self._waiting.add(key)
             self.failed_pods = True
 
     # -- what is seen ----------------------------------------------------------------------

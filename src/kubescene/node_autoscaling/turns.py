@@ -7,7 +7,7 @@ from typing import Any
 import yaml
 from msgspec import Struct
 
-from kubescene.api.kinds import POD
+from kubescene.api.kinds import NODE, POD
 from kubescene.control.loops import ControllerContext
 from kubescene.node_autoscaling.autoscaler import ClusterAutoscaler, LoopReport
 from kubescene.node_autoscaling.cluster_state import INSTANCES_KEPT
@@ -74,7 +74,8 @@ class Turns:
         self._quiet_until: int | None = None
         """The last loop decided nothing, and so will the next ones until then."""
         if settings.immediate:
-            context.client.watch(POD, self._wake_for_pods, quiet=True)
+            for kind in (POD, NODE):
+                context.client.watch(kind, self._wake_for_pods, quiet=True)
         else:
             self._timers.at(self._due, _nothing, name="cluster-autoscaler: loop")
 

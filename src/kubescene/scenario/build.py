@@ -47,18 +47,22 @@ class ScenarioBuilder:
         self,
         *objects: AnyObject,
         count: int | None = None,
+        arrivals: JsonObject | None = None,
         subresource: str = "",
         id: str = "",
     ) -> Self:
         """Create objects.
 
-        With ``count``, that many of each, ``$(INDEX)`` replaced in the object. With
+        With ``count``, that many of each, ``$(INDEX)`` replaced in the object. With ``arrivals``
+        they come while time passes: ``{"poisson": {"every": "30s"}, "for": "1h"}``. With
         ``subresource``, they are written through that part of existing objects.
         """
         for obj in objects:
             body: JsonObject = {"object": plain(obj)}
             if count is not None:
                 body["count"] = count
+            if arrivals is not None:
+                body["arrivals"] = arrivals
             if subresource:
                 body["subresource"] = subresource
             self._add("createOperation", body, id)

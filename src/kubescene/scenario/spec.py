@@ -56,7 +56,7 @@ class OperationKind(StrEnum):
 
 
 _KINDS = {kind.field: kind for kind in OperationKind}
-_NOT_ALIKE = {"count", "subresource"}
+_NOT_ALIKE = {"count", "subresource", "arrivals"}
 """What a create says that makes several objects of one, or none."""
 
 
@@ -117,6 +117,11 @@ class Operation(Struct, frozen=True, eq=False):
     def subresource(self) -> str:
         """The part of an existing object that it writes to; empty for the object itself."""
         return self.body.get("subresource") or ""
+
+    @property
+    def arrives(self) -> bool:
+        """Whether its objects come one after the other while time passes."""
+        return self.kind is OperationKind.CREATE and "arrivals" in self.body
 
     @property
     def where(self) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from kubescene.actors import ENGINE
 from kubescene.api.options import OperationOrigin
-from kubescene.scenario.engine.outstanding import LASTING, Outstanding
+from kubescene.scenario.engine.outstanding import Outstanding, takes_time
 from kubescene.scenario.engine.play import Play
 from kubescene.scenario.operations import OperationRunner
 from kubescene.scenario.operations.undertakings import State
@@ -31,7 +31,7 @@ class Operating:
         operation, following, instances = operations[index], instance + 1, 1
         if operation.kind in NOTED_ONLY:
             self._note(operation)
-        elif operation.kind in LASTING:
+        elif takes_time(operation):
             self._outstanding.begin(operation)
         else:
             instances = self._runner.run(operation, instance)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from kubescene.actors import ENGINE
 from kubescene.clock import Scheduled
 from kubescene.scenario.engine.play import Play
+from kubescene.scenario.operations.arriving import ArrivingObjects
 from kubescene.scenario.operations.drains import Drain
 from kubescene.scenario.operations.evictions import Eviction
 from kubescene.scenario.operations.undertakings import Setting, State, Undertaking
@@ -16,6 +17,10 @@ LASTING: dict[OperationKind, Callable[[Operation, Setting], Undertaking]] = {
     OperationKind.DRAIN: Drain,
 }
 """Kinds of operations that may take time."""
+
+
+def takes_time(operation: Operation) -> bool:
+    return operation.arrives or operation.kind in LASTING
 
 
 class Outstanding:
@@ -33,7 +38,8 @@ class Outstanding:
     def begin(self, operation: Operation) -> None:
         world = self._world
         setting = Setting(world.client(ENGINE), world.scheme, world.clock, world.streams, self.tell)
-        self._undertakings.append(LASTING[operation.kind](operation, setting))
+        begun = ArrivingObjects if operation.arrives else LASTING[operation.kind]
+        self._undertakings.append(begun(operation, setting))
         self.go_on()
 
     def go_on(self) -> bool:

@@ -174,6 +174,56 @@ NUMBERED = whole(
     default="1",
 )
 
+_EVERY = text("every", "The time between two, such as `30s`.", required=True)
+_SIZES = (
+    amount(
+        "cpu",
+        "What the first container of the pod, or of the template, requests: a quantity, or a "
+        "distribution as in `spec.simulation.workloads`.",
+    ),
+    amount("memory", "The same of memory."),
+    amount(
+        "runTime",
+        "How long the pod runs: becomes its annotation `kubescene.dev/run-time`.",
+    ),
+)
+_ARRIVALS = record(
+    "arrivals",
+    "The objects come one after the other while virtual time passes; `$(INDEX)` in them becomes 0, "
+    "1, 2 .... Exactly one of `poisson`, `uniform`, `bursts`, `listed` and `file`. `count` beside "
+    "it says how many come at most.",
+    record(
+        "poisson",
+        "At random times: gaps are exponential and independent.",
+        text("every", "The mean time between two, such as `30s`.", required=True),
+    ),
+    record("uniform", "At even times, the first at once.", _EVERY),
+    record(
+        "bursts",
+        "Many at once, again and again, the first at once.",
+        _EVERY,
+        whole("size", "So many at once.", required=True, least=1, most=MAX_COUNT),
+    ),
+    items_of(
+        "listed",
+        "One for each entry, in the order of their times.",
+        record(
+            "",
+            "An object that comes; what it says of itself wins.",
+            text("at", "When, counted from the operation, such as `90s`.", required=True),
+            *_SIZES,
+        ),
+    ),
+    text(
+        "file",
+        "A CSV file that lists them, by its path inside the folder of the scenario: a first line "
+        "with the names of columns, `at` and any of `cpu`, `memory`, `runTime`. Times without a "
+        "unit are seconds; what is empty is not said.",
+    ),
+    text("for", "Only those that come before that time is over, such as `1h`."),
+    *_SIZES,
+)
+
 CREATE = record(
     "createOperation",
     "Create an object, or several.",
@@ -186,11 +236,12 @@ CREATE = record(
     whole(
         "count",
         "So many of them; `$(INDEX)` in the object becomes 0, 1, 2 ..., and `$$(INDEX)` becomes "
-        "`$(INDEX)`. Without a count both stay as they are.",
+        "`$(INDEX)`. Without a count or `arrivals` both stay as they are.",
         least=1,
         most=MAX_COUNT,
         default="1",
     ),
+    _ARRIVALS,
     text(
         "subresource",
         "Write through this part of an existing object: a Binding or an Eviction is posted, a "

@@ -8,6 +8,8 @@ from collections.abc import Iterable
 
 from kubescene.cluster import ClusterOptions, builtin_controllers
 from kubescene.scenario.validation.unsimulated import (
+    ARRIVALS,
+    ARRIVED,
     AUTOSCALER,
     ENDING,
     INERT,
@@ -106,6 +108,7 @@ def not_simulated_page() -> str:
         (f"metrics of a {AUTOSCALER[1]}", UNMEASURED),
         (AUTOSCALER[1], TIMELESS),
         (TRAFFIC[1], REQUESTLESS),
+        (ARRIVALS, ARRIVED),
         (STOLEN, UNSHARED),
         *(
             (f"taint effect {effect}", why)

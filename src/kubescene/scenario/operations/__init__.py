@@ -2,7 +2,7 @@
 
 `runner` carries out those that are over at once, through a client, as the engine. An `Undertaking`
 (`undertakings`) goes on while virtual time passes: evictions that a budget refuses for a while,
-and drains.
+drains, objects that arrive.
 """
 
 from kubescene.scenario.operations.creation import CreateAlike, IndexedTemplate

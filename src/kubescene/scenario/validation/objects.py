@@ -103,7 +103,7 @@ class ObjectCheck:
                 yield from self._lacking(operation.subresource, types, "typeMeta")
 
     def _create_faults(self, operation: Operation) -> Iterator[Fault]:
-        if "count" in operation.body:
+        if "count" in operation.body or operation.arrives:
             yield from self._counted_faults(operation)
             return
         alike = operation.alike or (None,)

@@ -10,6 +10,7 @@ from kubescene.api.patching.patches import PatchType
 from kubescene.api.selectors import SelectorError
 from kubescene.clock import parse_duration
 from kubescene.errors import BadRequestError, ScenarioError
+from kubescene.scenario.reading.arrival_plans import pod_of, read_plan
 from kubescene.scenario.reading.object_files import ScenarioFolder
 from kubescene.scenario.reading.patch_text import check_form, decode_patch
 from kubescene.scenario.reading.selections import read_share, selector_of
@@ -63,6 +64,30 @@ def _create_faults(body: JsonObject, folder: ScenarioFolder | None) -> Iterator[
     if any(is_scenario(obj) for obj in objects):
         yield Fault((), "a scenario cannot create, change or delete Scenarios")
     yield from _subresource_faults(body, objects)
+    yield from _arrival_faults(body)
+
+
+def _arrival_faults(body: JsonObject) -> Iterator[Fault]:
+    if body.get("arrivals") is None:
+        return
+    for field in ("objectFrom", "subresource"):
+        if body.get(field) is not None:
+            yield Fault((field,), "not beside arrivals: an object comes many times", of_name=True)
+            return
+    try:
+        plan = read_plan(body)
+    except ScenarioError as error:
+        yield Fault(error.path, error.message)
+        return
+    obj = body["object"]
+    name = (obj.get("metadata") or {}).get("name")
+    if plan.most > 1 and isinstance(name, str) and INDEX not in name:
+        message = "arrivals make several objects: put $(INDEX) into the name"
+        yield Fault(("object", "metadata", "name"), message)
+    if plan.said and pod_of(obj) is None:
+        said = ", ".join(sorted(plan.said))
+        message = f"arrivals say {said}, and there is no pod with a container to put that into"
+        yield Fault(("object",), message)
 
 
 def _from_file(body: JsonObject, folder: ScenarioFolder | None) -> tuple[JsonObject, ...]:

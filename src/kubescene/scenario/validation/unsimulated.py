@@ -14,6 +14,7 @@ from kubescene.controllers.kubelet.images import faults_of_pulls
 from kubescene.errors import ScenarioError
 from kubescene.scenario.outside import OutsideKind
 from kubescene.scenario.reading.alike import SharedBody
+from kubescene.scenario.reading.arrival_plans import RUN_TIME, read_plan, with_amounts
 from kubescene.scenario.reading.patch_text import decode_patch
 from kubescene.scenario.spec import Operation, OperationKind, ScenarioSpec
 from kubescene.scheduler import SchedulerOptions
@@ -89,6 +90,9 @@ MEASURED = (("kubescene.dev", "MetricSeries"), TRAFFIC)
 UNMEASURED = "nobody measures anything: create a MetricSeries or a Traffic"
 TIMELESS = "no time passes, and it looks every 15 seconds: add an `advanceOperation`"
 REQUESTLESS = "no time passes, and no request comes: add an `advanceOperation`"
+
+ARRIVALS = "the time of `arrivals`"
+ARRIVED = "no time passes, so only those are there that come at once: add an `advanceOperation`"
 
 TAINTS: Mapping[str, tuple[str, str]] = {
     "NoExecute": ("taint-eviction", "nobody evicts pods that run there already"),
@@ -229,7 +233,9 @@ def _uses(operation: Operation, players: Players, known: dict[SharedBody, Uses])
     """What an operation uses in vain. Of alike objects the first is looked at."""
     shared = operation.shared_body
     if shared is None:
-        return tuple(use for obj in _objects(operation) for use in _of_object(obj, players))
+        timeless = [(ARRIVALS, ARRIVED)] if operation.arrives and not players.timed else []
+        used = (use for obj in _objects(operation) for use in _of_object(obj, players))
+        return (*used, *timeless)
     uses = known.get(shared)
     if uses is None:
         uses = known[shared] = tuple(_of_object(shared.body, players))
@@ -239,6 +245,9 @@ def _uses(operation: Operation, players: Players, known: dict[SharedBody, Uses])
 def _objects(operation: Operation) -> Sequence[JsonObject]:
     """What an operation writes; of a patch, the parts that it gives."""
     body = operation.body
+    if operation.arrives:
+        said = dict.fromkeys(read_plan(body).said & {RUN_TIME}, "0s")
+        return (with_amounts(body["object"], said),)
     if operation.kind is OperationKind.CREATE:
         return operation.objects or (body["object"],)
     patch = decode_patch(body["patch"]) if operation.kind is OperationKind.PATCH else None
