@@ -97,7 +97,7 @@ class ResultEvaluation:
         """What may have been meant by a key that is not there."""
         for name, values in self._findings.made(program.names).items():
             for _, key in keys_of(program, name) if isinstance(values, dict) else ():
-                near = get_close_matches(key, map(str, values), 1)
+                near = get_close_matches(key, map(str, values), 1, cutoff=0.8)
                 if key not in values and near:
                     return f": did you mean {quoted(near[0])}?"
         return ""
