@@ -155,6 +155,9 @@ class TestJobs:
         kubectl("wait", "job/later", "--for=condition=Complete", TIMEOUT)
 
 
+WAITS = {"deployment": "true", "replicaset": "false"}
+
+
 class TestCascades:
     def test_background_is_the_default(self, kubectl: Kubectl) -> None:
         self.deployed(kubectl)
@@ -170,8 +173,14 @@ class TestCascades:
     def test_orphans_stay_and_are_adopted(self, kubectl: Kubectl, kind: str) -> None:
         self.deployed(kubectl)
         pods = names(kubectl, "pods")
-        kubectl("delete", kind, "-l", "app=web", "--cascade=orphan")
-        if kind == "deployment":
+        uids = ("get", "replicasets", "-o", "jsonpath={.items[*].metadata.uid}")
+        before = kubectl(*uids)
+        # The Deployment makes a set of the same name at once. A kubectl that waits looks twice, and
+        # may wait for the end of the new one.
+        kubectl("delete", kind, "-l", "app=web", "--cascade=orphan", f"--wait={WAITS[kind]}")
+        if kind == "replicaset":
+            eventually(lambda: kubectl(*uids) not in ("", before))
+        else:
             owners = "jsonpath={.items[*].metadata.ownerReferences}"
             eventually(lambda: not kubectl("get", "replicasets", "-o", owners).strip())
             apply(kubectl, self.web())
