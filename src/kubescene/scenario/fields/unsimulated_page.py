@@ -68,7 +68,8 @@ UNTOLD = """\
 - No logs, no events of volumes and sandboxes; images are pulled side by side, and never removed.
 - Services have addresses, Endpoints and EndpointSlices. The stand-in for
   kubelet gives pods no address, so these are empty until somebody writes one into
-  `status.podIP`. No traffic; no hints for `service.kubernetes.io/topology-mode: Auto`.
+  `status.podIP`. Requests come from Traffic
+  objects alone; no hints for `service.kubernetes.io/topology-mode: Auto`.
 
 **Volumes**
 
