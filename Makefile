@@ -64,9 +64,9 @@ format: $(VENV)/.dev ## Rewrite the sources in house format.
 
 lock: $(VENV)/.dev ## Pin the newest dependencies, hashed, without index addresses.
 	$(PIP) install --quiet uv
-	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
+	$(BIN)/uv pip compile --quiet --upgrade --no-strip-extras --universal --python-version 3.11 --generate-hashes \
 	  --no-emit-index-url --no-header --group build pyproject.toml --output-file requirements/core.txt
-	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
+	$(BIN)/uv pip compile --quiet --upgrade --no-strip-extras --universal --python-version 3.11 --generate-hashes \
 	  --no-emit-index-url --no-header --group build --group dev --group clients --group extras --group notebooks \
 	  pyproject.toml --output-file requirements/dev.txt
 

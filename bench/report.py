@@ -10,7 +10,7 @@ from pathlib import Path
 
 import kubescene
 from kubescene.reports.html import report_html
-from kubescene.results.sources import open_run
+from kubescene.results.opening import open_run
 from kubescene.scenario import ScenarioBuilder
 from kubescene.testing import make_node, make_pod
 from measuring import Figures, Stopwatch, alone, peak_mb, row, start

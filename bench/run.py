@@ -28,6 +28,7 @@ BENCHMARKS = (
     "preemption",
     "workloads",
     "fork",
+    "bring",
     "api_server",
     "http_client",
     "live_scenario",

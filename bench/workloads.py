@@ -43,6 +43,15 @@ def rollout(pods: int) -> Builder:
     return built.patch("apps/v1", "Deployment", "web", newer)
 
 
+def served(pods: int) -> Builder:
+    """A Service, and a Deployment whose pods are behind it."""
+    ports = [{"name": "http", "port": 80, "targetPort": 8080}]
+    spec = {"selector": {"app": "web"}, "ports": ports}
+    built = nodes(max(10, pods // 20)).create(named("v1", "Service", "web", spec)).step(3)
+    pod = make_pod("web").cpu("50m").memory("64Mi")
+    return built.create(make_deployment("web").replicas(pods).template(pod))
+
+
 def daemons(pods: int) -> Builder:
     """A DaemonSet, a pod on each node."""
     spec = {"selector": {"matchLabels": {"app": "web"}}, "template": template()}
@@ -94,6 +103,7 @@ class Case(NamedTuple):
 
 CASES = {
     "rollout": Case(rollout, 10_000, "2,000 pods/s, each made twice"),
+    "served": Case(served, 10_000, "linear"),
     "daemons": Case(daemons, 5_000, "2,500 /s"),
     "jobs": Case(jobs, 10_000, "1,000 /s"),
     "indexed": Case(indexed, 10_000, "linear"),

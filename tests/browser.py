@@ -17,6 +17,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from kubescene.clock import SECOND, WallClock
+
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 PATIENCE_S = 120.0
 BEGIN = (
@@ -25,6 +27,22 @@ BEGIN = (
     "os.dup2(int(sys.argv[2]), 4)\n"
     "os.execv(sys.argv[3], sys.argv[3:])"
 )
+MIDDLE = """async (selector) => {
+  const place = (e) => {
+    const b = e.getBoundingClientRect();
+    return [b.x, b.y, b.width, b.height];
+  };
+  const e = document.querySelector(selector);
+  if (!e || !e.checkVisibility()) return null;
+  e.scrollIntoView({block: "center", behavior: "instant"});
+  const before = place(e);
+  await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+  const after = place(e);
+  if (!e.isConnected || String(before) !== String(after)) return null;
+  const [x, y] = [after[0] + after[2] / 2, after[1] + after[3] / 2];
+  const there = document.elementFromPoint(x, y);
+  return there && (e.contains(there) || there.contains(e)) ? [x, y] : null;
+}"""
 FLAGS = (
     "--headless=new",
     "--remote-debugging-pipe",
@@ -86,6 +104,11 @@ class Browser:
             self._process.wait()
         os.close(self._out)
         shutil.rmtree(self._profile, ignore_errors=True)
+
+    @property
+    def process(self) -> int:
+        """The browser's own, whose children draw."""
+        return self._process.pid
 
     def call(self, method: str, session: str = "", **params: Any) -> dict[str, Any]:
         """One command and its answer; events that come meanwhile are kept."""
@@ -180,14 +203,15 @@ class Page:
         self.click(*self.middle(selector))
 
     def middle(self, selector: str) -> tuple[float, float]:
-        """The middle of an element, brought into view."""
-        found = self.evaluate(
-            f"(() => {{ const e = document.querySelector({json.dumps(selector)});"
-            "e.scrollIntoView({block: 'center', behavior: 'instant'});"
-            "const b = e.getBoundingClientRect();"
-            "return [b.x + b.width / 2, b.y + b.height / 2]; })()"
-        )
-        return float(found[0]), float(found[1])
+        """The middle of an element, brought into view, once it is at rest and uncovered."""
+        clock = WallClock()
+        end = clock.now() + int(PATIENCE_S * SECOND)
+        while clock.now() < end:
+            found = self.evaluate(f"({MIDDLE})({json.dumps(selector)})")
+            if found:
+                return float(found[0]), float(found[1])
+        shown = self.text("body")[:500]
+        raise AssertionError(f"{selector} cannot be clicked on; the page shows {shown}")
 
     def press(self, key: str) -> None:
         """A key by its name; letters and Enter also as text."""

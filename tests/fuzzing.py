@@ -2,11 +2,12 @@
 
     python tests/fuzzing.py [REQUESTS] [SEED]
 
-The server runs in this process, with its controllers; with an even seed it keeps its runs in a
-directory, as with ``--data-dir``. Told at the end: how often each status was answered, what was
-said with a 500, every answer that the server itself calls an internal error, what its log said, the
-slowest requests and how much the process has grown. Exits with 1 if there was an internal error, a
-line in the log, or a server that no longer serves. The same seed asks the same.
+The server runs in this process, with its controllers; with an even seed it keeps its world and its
+runs in a directory, as with ``--data-dir``, and the world is opened once more at the end. Told at
+the end: how often each status was answered, what was said with a 500, every answer that the server
+itself calls an internal error, what its log said, the slowest requests and how much the process has
+grown. Exits with 1 if there was an internal error, a line in the log, a server that no longer
+serves, or a world on disk that is not the one that was served. The same seed asks the same.
 """
 
 import json
@@ -15,21 +16,30 @@ import resource
 import sys
 from collections import Counter
 from collections.abc import Callable
+from contextlib import closing
 from http.client import HTTPException
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
+import yaml
+
 from apiserver.http import CONFIG_MAPS, Http, Reply, config_map
 from kubescene.api.builtin import builtin_scheme
 from kubescene.api.scheme import ResourceType
 from kubescene.apiserver.server import Server
 from kubescene.apiserver.traffic.pages import TrafficPages
+from kubescene.cli.data import WORLD
 from kubescene.clock import SECOND, WallClock
+from kubescene.cluster import ClusterWorld
+from kubescene.cluster.options import ClusterOptions, builtin_controllers
+from kubescene.store import Store
+from kubescene.store.disk import open_store
+from kubescene.traffic.spec import fields
 from random_scenarios import API_VERSION, Lot, random_scenario
 from registry.confusion import CONFUSED, Confusion
-from sparse_objects import sparse_objects
+from sparse_objects import own_objects, sparse_objects, variants
 
 CLOCK = WallClock()
 INTERNAL = b"the server's log has the details"
@@ -37,6 +47,8 @@ SLOWEST = 10
 TRIES = 1000
 RESET_EVERY = 400
 SCENARIOS = f"/apis/{API_VERSION}/scenarios"
+EXAMPLES = Path(__file__).parent.parent / "examples"
+LONG_EXAMPLES = {"03-thousand-nodes", "15-spike"}
 NAMES = ("a", "b", "default", "", "..", "%00", "A_b", "x" * 300, "web-$(INDEX)")
 SUBRESOURCES = ("status", "scale", "binding", "eviction", "resize", "log", "exec", "token", "nope")
 PARAMETERS = {
@@ -109,6 +121,10 @@ PAGES = (
     "/simulator/v1/compare?a=scenario-1&b=scenario-1",
     "/simulator/v1/compare?a=scenario-1&b=traffic-1",
     "/simulator/v1/compare?a=%00&b=..",
+    "/simulator/v1/sweeps",
+    "/simulator/v1/sweeps/sweep-1",
+    "/simulator/v1/sweeps/..",
+    "/simulator/v1/convert",
     "/ui",
     "/ui/cluster?sel=%00",
     "/ui/static/app/main.js",
@@ -147,6 +163,7 @@ SCENARIO_PAGES = (
     "explain?pod=default/pod-0",
     "explain?pod=%00/",
 )
+RUN_PAGES = ("scenario", "over-time", "report", "explain?pod=default/pod-0", "files/timeline.jsonl")
 RUN_IDS = ("1", "x", "..", "scenario-1", "scenario-2", "traffic-1", "traffic-2", "scenario-x")
 
 
@@ -174,9 +191,22 @@ class Fuzzer:
             self._scheme.of_kind(it.api_version, it.kind) for it in self._confusion.kinds
         ]
         self._sparse = [each.object for each in sparse_objects()]
+        self._own = [each.object for whole in own_objects() for each in variants(whole)]
+        controllers = builtin_controllers(ClusterOptions())
+        offered = [each.load() for each in controllers.offers]
+        self._plurals = {
+            each["spec"]["names"]["kind"]: each["spec"]["names"]["plural"]
+            for each in (*controllers.definitions, *offered)
+        }
+        self._examples = [
+            yaml.safe_load(each.read_text())
+            for each in sorted(EXAMPLES.glob("*/scenario.yaml"))
+            if each.parent.name not in LONG_EXAMPLES
+        ]
         self._makers: tuple[Callable[[], Asked], ...] = (
             *[self._write] * 5,
             *[self._sparse_object] * 2,
+            *[self._own_object] * 2,
             *[self._read] * 3,
             self._page,
             self._garbage,
@@ -223,6 +253,22 @@ class Fuzzer:
         kind = self._scheme.of_kind(obj["apiVersion"], obj["kind"])
         return Asked("POST", self._collection(kind), obj)
 
+    def _own_object(self) -> Asked:
+        """Of the kinds that come with Kubescene: sparse, or with something wrong, or changed."""
+        obj = json.loads(json.dumps(self._lot.of(*self._own)))
+        space = obj["metadata"].get("namespace")
+        below = f"namespaces/{space}/" if space else ""
+        collection = f"/apis/{obj['apiVersion']}/{below}{self._plurals[obj['kind']]}"
+        one = f"{collection}/{obj['metadata']['name']}"
+        method = self._lot.of("POST", "POST", "PUT", "PATCH", "GET", "DELETE")
+        if method == "POST":
+            return Asked(method, collection, obj if self._lot.happens(60) else self._spoilt(obj))
+        if method == "PATCH":
+            status = self._lot.of("", "/status")
+            patch = {"status": self._value()} if status else self._spoilt(obj)
+            return Asked(method, one + status, patch, "application/merge-patch+json")
+        return Asked(method, one, self._spoilt(obj) if method == "PUT" else None)
+
     def _read(self) -> Asked:
         kind = self._lot.of(*self._kinds)
         path = self._lot.of(self._collection(kind), f"{self._collection(kind)}/{self._name()}")
@@ -255,10 +301,14 @@ class Fuzzer:
 
     def _scenario(self) -> Asked:
         name = self._lot.of("s", "t", "u")
-        match self._lot.below(6):
+        match self._lot.below(8):
             case 0:
                 body = random_scenario(self._lot.below(10_000), pods=6, nodes=3)
                 body["metadata"] = {"name": name}
+            case 6:
+                body = json.loads(json.dumps(self._lot.of(*self._examples)))
+                body["metadata"] = {"name": name}
+                body["spec"] = self._spoilt(body["spec"])
             case 1 | 2:
                 body = self._spoilt(random_scenario(self._lot.below(10_000), pods=3, nodes=2))
                 body["metadata"] = self._lot.of({"name": name}, {"name": name, "labels": 1})
@@ -267,6 +317,9 @@ class Fuzzer:
             case 4:
                 patch = [{"op": "add", "path": "/spec/operations/-", "value": self._value()}]
                 return Asked("PATCH", f"{SCENARIOS}/{name}", patch, "application/json-patch+json")
+            case 7:  # more often to go on: what stands still ends only when it is deleted
+                verb = self._lot.of("hold", "release", "release")
+                return Asked("POST", f"/simulator/v1/scenarios/{name}/{verb}", self._value())
             case _:
                 page = self._lot.of(*SCENARIO_PAGES)
                 return Asked("GET", f"/simulator/v1/scenarios/{name}/{page}")
@@ -300,8 +353,21 @@ class Fuzzer:
             Asked("POST", "/simulator/v1/schedulerconfiguration", self._configuration()),
             Asked("PUT", "/simulator/v1/reset", self._value()),
             Asked("DELETE", f"/simulator/v1/runs/{self._lot.of(*RUN_IDS)}"),
+            *[Asked("GET", self._run_page()) for _ in range(3)],
             Asked("POST", f"/runs/{self._lot.of('1', '7')}/repeat", self._value()),
+            Asked("POST", "/simulator/v1/convert", self._convertible()),
         )
+
+    def _convertible(self) -> Any:
+        arrivals = {"pattern": "step", "step": {"rps": self._lot.of(0, 5, "x")}}
+        spec = {"duration": self._lot.of("10s", "x"), "traffic": arrivals}
+        spoilt = self._spoilt(spec) if self._lot.happens(50) else spec
+        head = {"apiVersion": fields.API_VERSION, "kind": fields.KIND}
+        made = {**head, "metadata": {"name": "run"}, "spec": spoilt}
+        return made if self._lot.happens(80) else self._value()
+
+    def _run_page(self) -> str:
+        return f"/simulator/v1/runs/{self._lot.of(*RUN_IDS)}/{self._lot.of(*RUN_PAGES)}"
 
     def _configuration(self) -> dict[str, Any]:
         profile = {"schedulerName": "default-scheduler", "plugins": {"filter": {"disabled": []}}}
@@ -379,6 +445,7 @@ class Findings:
         self.slowest: list[tuple[float, str]] = []
         self.lines: list[str] = []
         self.is_alive = False
+        self.is_kept = True
 
     def note(self, asked: Asked, reply: Reply, took_s: float) -> None:
         self.statuses[reply.status] += 1
@@ -390,7 +457,7 @@ class Findings:
 
     @property
     def is_fine(self) -> bool:
-        return self.is_alive and not self.internal and not self.lines
+        return self.is_alive and self.is_kept and not self.internal and not self.lines
 
 
 def fuzz(requests: int, seed: int, progress: Callable[[int], None] = lambda _: None) -> Findings:
@@ -398,8 +465,7 @@ def fuzz(requests: int, seed: int, progress: Callable[[int], None] = lambda _: N
     fuzzer, findings, told = Fuzzer(seed), Findings(), Told()
     logging.getLogger().addHandler(told)
     folder = TemporaryDirectory()
-    kept = TrafficPages(Path(folder.name)) if seed % 2 == 0 else None
-    server = Server(port=0, traffic=kept)
+    server = server_in(Path(folder.name)) if seed % 2 == 0 else Server(port=0)
     server.start()
     http = Http(server.host, server.port)
     try:
@@ -413,10 +479,24 @@ def fuzz(requests: int, seed: int, progress: Callable[[int], None] = lambda _: N
     finally:
         http.close()
         server.stop()
+        if seed % 2 == 0:
+            with closing(open_store(Path(folder.name) / WORLD)) as opened:
+                findings.is_kept = contents(opened) == contents(server.cluster.store)
         folder.cleanup()
         logging.getLogger().removeHandler(told)
     findings.lines = told.lines
     return findings
+
+
+def server_in(folder: Path) -> Server:
+    """One that keeps its world and its runs."""
+    options = ClusterOptions(events=True, furnished=True)
+    world = ClusterWorld(options, clock=WallClock(), store=open_store(folder / WORLD))
+    return Server(world, port=0, traffic=TrafficPages(folder))
+
+
+def contents(store: Store) -> list[bytes]:
+    return sorted(bytes(record.data) for record in store.all_records())
 
 
 def takes_writes(http: Http, number: int) -> bool:
@@ -462,6 +542,8 @@ def main() -> int:
         print("INTERNAL", asked, body)
     for line in findings.lines:
         print("LOG", line)
+    if not findings.is_kept:
+        print("THE WORLD ON DISK IS NOT THE ONE THAT WAS SERVED")
     print("the server serves" if findings.is_alive else "THE SERVER NO LONGER SERVES")
     return 0 if findings.is_fine else 1
 

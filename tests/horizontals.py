@@ -5,18 +5,18 @@ from typing import Any
 
 from kubescene.autoscalers.horizontal import (
     ExternalSeries,
-    History,
     HorizontalAutoscaler,
     HorizontalOptions,
     ObjectSeries,
     Observation,
+    ObservedScale,
     PodMetrics,
     PodRequests,
-    Recommendation,
     RecordedMetrics,
+    ReplicaRecommendation,
     Result,
-    Scale,
     ScaledPod,
+    ScalingHistory,
 )
 from kubescene.durations import SECOND
 from kubescene.types import JsonObject
@@ -94,7 +94,7 @@ def observed(
         ObjectSeries(name, "Ingress", "front", value) for name, value in metrics.items()
     )
     answers = RecordedMetrics(cpu(usage), object_series=objects, external_series=series)
-    return Observation(Scale(replicas, SELECTOR), pods(requests), answers)
+    return Observation(ObservedScale(replicas, SELECTOR), pods(requests), answers)
 
 
 def autoscaler(
@@ -102,8 +102,8 @@ def autoscaler(
 ) -> HorizontalAutoscaler:
     """An autoscaler that remembers counts by their age in seconds."""
     new = HorizontalAutoscaler(source, HorizontalOptions(**options))
-    new.history = History(
-        tuple(Recommendation(count, NOW - age * SECOND) for count, age in recommendations)
+    new.history = ScalingHistory(
+        tuple(ReplicaRecommendation(count, NOW - age * SECOND) for count, age in recommendations)
     )
     return new
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -43,17 +44,23 @@ def test_a_fault_exits_2_in_one_line(folder: Path) -> None:
 
 
 @pytest.fixture
-def shown(
+def printed(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Callable[..., str]:
     """What the command prints."""
     monkeypatch.chdir(folder)
 
     def run(*options: str) -> str:
-        app([*FILES, *options], standalone_mode=False)
+        app(["traffic", "back-test", *options], standalone_mode=False)
         return capsys.readouterr().out
 
     return run
+
+
+@pytest.fixture
+def shown(printed: Callable[..., str]) -> Callable[..., str]:
+    """The same of the autoscaler and the usage of the folder."""
+    return partial(printed, *FILES[2:])
 
 
 def test_changes_are_shown_with_their_reasons(shown: Callable[..., str]) -> None:
@@ -146,20 +153,11 @@ MEASURED = "time,container,cpu,memory,oom\n" + "".join(
 
 
 @pytest.fixture
-def vertical(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Callable[..., str]:
+def vertical(folder: Path, printed: Callable[..., str]) -> Callable[..., str]:
     """What the command prints about a vertical autoscaler."""
     (folder / "vpa.yaml").write_text(VPA)
     (folder / "usage.csv").write_text(MEASURED)
-    monkeypatch.chdir(folder)
-
-    def run(*options: str) -> str:
-        files = ["--vpa", "vpa.yaml", "--usage", "usage.csv"]
-        app(["traffic", "back-test", *files, *options], standalone_mode=False)
-        return capsys.readouterr().out
-
-    return run
+    return partial(printed, "--vpa", "vpa.yaml", "--usage", "usage.csv")
 
 
 def test_a_vertical_autoscaler_shows_its_targets(vertical: Callable[..., str]) -> None:
@@ -182,8 +180,8 @@ def test_a_vertical_back_test_as_json_has_every_recommendation(
 
 
 VERTICAL_WRONG: dict[str, tuple[str, list[str], str]] = {
-    "both": (MEASURED, ["--hpa", "hpa.yaml"], "give either --hpa or --vpa"),
-    "replicas": (MEASURED, ["--replicas", "0"], "--replicas is for --hpa"),
+    "both": (MEASURED, ["--hpa", "hpa.yaml"], "give one of --hpa, --vpa and --kpa"),
+    "replicas": (MEASURED, ["--replicas", "0"], "--replicas says nothing to --vpa"),
     "interval": (MEASURED, ["--interval", "0s"], "the interval has to be more than 0"),
     "order": ("time,cpu\n5,1\n4,1\n", [], "usage.csv:3: time: before the line above"),
     "nothing": ("time,cpu\n5,\n", [], "usage.csv:2: neither cpu nor memory was measured"),
@@ -204,5 +202,136 @@ def test_what_is_wrong_with_a_vertical_back_test_is_named(
 
 
 def test_an_autoscaler_must_be_given(folder: Path) -> None:
-    with pytest.raises(ConfigurationError, match="give either --hpa or --vpa"):
+    with pytest.raises(ConfigurationError, match="give one of --hpa, --vpa and --kpa"):
         app(["traffic", "back-test", "--usage", str(folder / "usage.csv")], standalone_mode=False)
+
+
+# -- what Prometheus has recorded, and what there was in fact -----------------------------------
+
+
+def answer(*series: tuple[dict[str, str], list[tuple[float, str]]]) -> str:
+    """An answer to query_range."""
+    result = [{"metric": labels, "values": values} for labels, values in series]
+    return json.dumps({"status": "success", "data": {"resultType": "matrix", "result": result}})
+
+
+def of(pod: str, container: str, *values: str) -> tuple[dict[str, str], list[tuple[float, str]]]:
+    times = (1_772_442_000 + 15 * number for number in range(len(values)))
+    return {"pod": pod, "container": container}, list(zip(times, values, strict=True))
+
+
+def test_answers_of_prometheus_are_summed_as_a_file_would_be(
+    folder: Path, printed: Callable[..., str]
+) -> None:
+    """Of a pod whose containers are there its own sum does not count; NaN was not measured."""
+    series = of("a", "app", "0.2", "0.3", "1"), of("a", "", "0.25", "0.4", "1.1")
+    (folder / "cpu.json").write_text(answer(*series, of("b", "", "5e-2", "0.2", "NaN")))
+    (folder / "usage.csv").write_text("time,cpu\n0,250m\n15,500m\n30,1\n")
+    texts = [
+        printed("--hpa", "hpa.yaml", "--usage", usage, "--requests", "cpu=500m", "--all")
+        for usage in ("cpu=cpu.json", "usage.csv")
+    ]
+    assert "4 -> " not in texts[0]
+    assert "2 -> 4" in texts[0]
+    assert texts[0] == texts[1]
+
+
+def test_containers_of_answers_are_told_apart(folder: Path, printed: Callable[..., str]) -> None:
+    (folder / "vpa.yaml").write_text(VPA)
+    series = of("a", "app", *["0.3"] * 120), of("a", "log", *["0.1"] * 120), of("a", "", "9", "9")
+    (folder / "cpu.json").write_text(answer(*series))
+    (folder / "memory.json").write_text(answer(of("a", "app", *["1e8"] * 120)))
+    files = ["--usage", "cpu=cpu.json", "--usage", "memory=memory.json"]
+    document = json.loads(printed("--vpa", "vpa.yaml", *files, "--json"))
+    means = {(e["container"], e["resource"]): e["mean_usage"] for e in document["outcomes"]}
+    assert means == {("app", "cpu"): 300, ("app", "memory"): 1e8, ("log", "cpu"): 100}
+
+
+def test_what_there_was_in_fact_stands_beside_it(folder: Path, shown: Callable[..., str]) -> None:
+    """It wants 1, 2 and 4 for 15 s each, where there were 3, 3 and 2."""
+    (folder / "usage.csv").write_text("time,cpu,replicas\n0,250m,3\n15,0.5,3\n30,1,2\n")
+    asked = ("--requests", "cpu=500m", "--replicas", "1")
+    lines = shown(*asked).splitlines()
+    assert lines[2:4] == ["recorded, 2 to 3", "  ██▆"]
+    assert lines[-1] == (
+        "recorded: 0.0 replica hours (88% of them); in 2 passes it wanted fewer replicas than "
+        "there were"
+    )
+    document = json.loads(shown(*asked, "--json"))
+    assert (document["recordedSeconds"], document["belowRecorded"]) == (120, 2)
+    assert [each["recorded"] for each in document["passes"]] == [3, 3, 2]
+
+
+def test_it_begins_with_as_many_as_there_were(folder: Path, shown: Callable[..., str]) -> None:
+    (folder / "usage.csv").write_text("time,cpu,replicas\n0,250m,3\n15,0.5,3\n")
+    document = json.loads(shown("--requests", "cpu=500m", "--json"))
+    assert document["passes"][0]["replicas"] == 3
+
+
+def test_a_vertical_autoscaler_beside_what_was_requested(vertical: Callable[..., str]) -> None:
+    """Of every ten samples, of 300m to 309m, four use more than 305m."""
+    shown = vertical("--requests", "app/cpu=305m,memory=1Gi").splitlines()
+    assert shown[3] == "  48 of them above the 305m that was requested"
+    assert shown[7] == "  0 of them above the 1.00Gi that was requested"
+
+
+KPA = """
+apiVersion: autoscaling.kubescene.dev/v1alpha1
+kind: ConcurrencyAutoscaler
+metadata: {name: web}
+spec: {target: 10, targetUtilizationPercentage: 70, maxScale: 9}
+"""
+
+
+def test_the_rule_of_knative(folder: Path, printed: Callable[..., str]) -> None:
+    """7 in flight are one pod; of 70 the panic window of 6 s has seen 1, 3 and 5 seconds."""
+    (folder / "kpa.yaml").write_text(KPA)
+    (folder / "usage.csv").write_text("time,concurrency\n0,7\n100,70\n104,70\n")
+    document = json.loads(printed("--kpa", "kpa.yaml", "--usage", "usage.csv", "--json"))
+    wanted = [each["desired"] for each in document["passes"]]
+    assert wanted == [1] * 50 + [3, 6, 9]
+    assert document["passes"][-1]["explanation"]["reason"] == "panic window: 9 pods"
+
+
+WRONG_ANSWERS: dict[str, tuple[str, str]] = {
+    "text": ("{", "is no answer of Prometheus to query_range"),
+    "failed": ('{"status": "error", "error": "timed out"}', "the query had failed: timed out"),
+    "vector": (
+        '{"status": "success", "data": {"resultType": "vector", "result": []}}',
+        "data.resultType: 'vector'",
+    ),
+    "negative": (answer(of("a", "app", "-1")), "data.result[0].values[0]: -1 is negative"),
+    "infinite": (answer(of("a", "app", "+Inf")), "values[0]: +Inf is negative, or too much"),
+    "words": (answer(of("a", "app", "many")), "values[0]: 'many' is no number"),
+    "nothing": (answer(of("a", "app", "NaN")), "there are no samples"),
+    "two": (
+        answer(({"__name__": "a"}, [(1, "1")]), ({"__name__": "b"}, [(1, "1")])),
+        "several metrics (a, b): one query a file",
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "words"), WRONG_ANSWERS.values(), ids=WRONG_ANSWERS)
+def test_what_is_wrong_with_an_answer_is_named(
+    folder: Path, printed: Callable[..., str], text: str, words: str
+) -> None:
+    (folder / "cpu.json").write_text(text)
+    with pytest.raises(ConfigurationError) as caught:
+        printed("--hpa", "hpa.yaml", "--usage", "cpu=cpu.json", "--requests", "cpu=1")
+    assert words in str(caught.value)
+
+
+def test_a_container_that_is_there_twice_is_named(
+    folder: Path, printed: Callable[..., str]
+) -> None:
+    (folder / "vpa.yaml").write_text(VPA)
+    (folder / "cpu.json").write_text(answer(of("a", "app", "1"), of("a", "app", "2")))
+    with pytest.raises(ConfigurationError, match=r"result\[1\]: app of a is there twice"):
+        printed("--vpa", "vpa.yaml", "--usage", "cpu=cpu.json")
+
+
+@pytest.mark.parametrize("usage", [["usage.json"], ["a.csv", "b.csv"], ["a.csv", "cpu=b.json"]])
+def test_files_without_names_are_one_table(printed: Callable[..., str], usage: list[str]) -> None:
+    files = [each for name in usage for each in ("--usage", name)]
+    with pytest.raises(ConfigurationError, match=r"one CSV file, or answers .* NAME=FILE\.json"):
+        printed("--hpa", "hpa.yaml", *files)

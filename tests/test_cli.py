@@ -669,3 +669,26 @@ def test_what_the_system_says_is_told_in_words(command: tuple[object, ...]) -> N
     assert done.returncode in (1, 2)
     assert re.search("File exists|No such file or directory|Connection refused", done.stderr)
     assert "Errno" not in done.stderr
+
+
+def test_a_file_is_looked_at_once_for_the_places_of_all_its_faults(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from kubescene.api.text import positions
+
+    builder = ScenarioBuilder("s")
+    for number in range(20):
+        builder = builder.create({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": number}})
+    file = tmp_path / "faults.yaml"
+    builder.save(file)
+    looks: list[bytes] = []
+    compose = positions.compose
+
+    def counted(text: bytes) -> object:
+        looks.append(text)
+        return compose(text)
+
+    monkeypatch.setattr(positions, "compose", counted)
+    done = kubescene("validate", file)
+    assert len(done.stderr.splitlines()) >= 20
+    assert len(looks) == 1

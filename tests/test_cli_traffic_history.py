@@ -31,6 +31,8 @@ def test_a_run_is_kept_listed_and_repeated(tmp_path: Path) -> None:
     shown = traffic("runs", "--store", file, "--limit", "1").stdout.splitlines()
     assert shown[0].split()[:2] == ["ID", "NAME"]
     assert shown[1].split()[:2] == ["2", "step"]
+    assert "SLO missed" in shown[1]
+    assert "Succeeded" not in shown[1], "that the simulation ended is no success of the service"
 
 
 def test_a_result_that_is_not_the_same_is_said(tmp_path: Path) -> None:

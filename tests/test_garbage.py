@@ -11,7 +11,7 @@ from kubescene import garbage
 @pytest.fixture
 def looks(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     """The generations that were looked at, in a process that is Kubescene's own."""
-    monkeypatch.setattr(garbage.Charge, "is_taken", True)
+    monkeypatch.setattr(garbage.ProcessCharge, "is_taken", True)
     seen: list[int] = []
 
     def note(phase: str, told: dict[str, int]) -> None:
@@ -54,7 +54,7 @@ def test_tidying_finds_garbage_among_what_was_put_by(looks: list[int]) -> None:
 
 
 def test_whoever_uses_the_library_keeps_their_settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(garbage.Charge, "is_taken", False)
+    monkeypatch.setattr(garbage.ProcessCharge, "is_taken", False)
     before = gc.get_threshold()
     with garbage.serving():
         assert gc.get_threshold() == before

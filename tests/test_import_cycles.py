@@ -18,6 +18,7 @@ DOORS = {
     ("results.explaining", "results.notebooks"),
     ("results.summary", "results.notebooks"),
     ("results.tables", "results.notebooks"),
+    ("snapshots.snapshot", "what_if.asking"),
     ("traffic.results", "reports.html.traffic"),
     ("traffic.results", "results.notebooks"),
     ("traffic.results", "results.traffic_tables"),
@@ -26,11 +27,7 @@ DOORS = {
     ("results.sources", "results.measures.own"),
     ("results.sources", "results.tables"),
     # Which kind it is depends on what is opened or asked for.
-    ("results.sources", "results.event_sources"),
-    ("results.sources", "results.stored_sources"),
     ("timeline.log", "timeline.files"),
-    ("experiments.executors", "experiments.on_ray"),
-    ("experiments.executors", "experiments.processes"),
 }
 """Imports that lead back, and may."""
 

@@ -7,8 +7,8 @@ import pytest
 
 import kubescene
 from kubescene.garbage import (
-    Charge,
     Litter,
+    ProcessCharge,
     rare_collections,
     serving,
     uncollected,
@@ -19,7 +19,7 @@ from kubescene.testing import make_node, make_pod
 
 @pytest.fixture(autouse=True)
 def own_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Charge, "is_taken", True)
+    monkeypatch.setattr(ProcessCharge, "is_taken", True)
 
 
 def played() -> "weakref.ref[object]":
@@ -57,7 +57,7 @@ def test_what_somebody_has_frozen_stays_so(monkeypatch: pytest.MonkeyPatch) -> N
 def test_whoever_calls_the_library_keeps_the_settings_of_their_process(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(Charge, "is_taken", False)
+    monkeypatch.setattr(ProcessCharge, "is_taken", False)
     monkeypatch.setattr(Litter, "MOST", 0)
     seen: list[object] = []
     before = gc.get_threshold(), gc.isenabled()

@@ -23,7 +23,16 @@ PUBLIC = [
 HEAVY = ["numpy", "orjson", "msgspec", "rich", "typer", "yaml"]
 
 NAMES = {
-    "kubescene": ["Cluster", "KubesceneError", "Run", "ScenarioBuilder", "__version__", "run"],
+    "kubescene": [
+        "Cluster",
+        "KubesceneError",
+        "Run",
+        "ScenarioBuilder",
+        "SizingResult",
+        "__version__",
+        "run",
+        "size",
+    ],
     "kubescene.testing": [
         "make_deployment",
         "make_node",

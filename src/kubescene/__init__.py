@@ -13,15 +13,27 @@ if TYPE_CHECKING:
     from kubescene.errors import KubesceneError
     from kubescene.runs.local import Run, run
     from kubescene.scenario.build import ScenarioBuilder
+    from kubescene.sizing.searching import SizingResult, size
 
-__all__ = ["Cluster", "KubesceneError", "Run", "ScenarioBuilder", "__version__", "run"]
+__all__ = [
+    "Cluster",
+    "KubesceneError",
+    "Run",
+    "ScenarioBuilder",
+    "SizingResult",
+    "__version__",
+    "run",
+    "size",
+]
 
 _HOMES = {
     "Cluster": "kubescene.cluster",
     "KubesceneError": "kubescene.errors",
     "Run": "kubescene.runs.local",
     "ScenarioBuilder": "kubescene.scenario.build",
+    "SizingResult": "kubescene.sizing.searching",
     "run": "kubescene.runs.local",
+    "size": "kubescene.sizing.searching",
 }
 
 

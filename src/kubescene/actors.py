@@ -41,6 +41,8 @@ class Actor(Struct, frozen=True):
     field_manager: str = ""
     inside: bool = False
     """Whether the world itself made it; all others come from outside, whatever they are called."""
+    groups: tuple[str, ...] = ()
+    """Those of a client, by which an API server may know what it is allowed to do."""
 
     @property
     def manager(self) -> str:

@@ -28,6 +28,7 @@
     ├── ConfigurationError       a component was configured in a way it cannot honour
     │   └── SchedulerConfigurationError  a KubeSchedulerConfiguration that is refused; says where
     ├── WorkloadError            a benchmark's workload cannot be read or replayed; says where
+    ├── DamagedWorldError        a world on disk is not as it was written; says file and place
     ├── RecorderError            the timeline could not be recorded; ends the run
     ├── UnseenWriteError         a client's own write did not come back through its watch
     └── ReentrantWriteError      somebody tried to write while being told of a change
@@ -46,7 +47,7 @@ class KubesceneError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Cause:
+class StatusCause:
     """One reason for a refusal, tied to a field. ``reason`` is a Kubernetes cause type."""
 
     reason: str
@@ -54,10 +55,8 @@ class Cause:
     field: str = ""
 
     def to_dict(self) -> dict[str, str]:
-        cause = {"reason": self.reason, "message": self.message}
-        if self.field:
-            cause["field"] = self.field
-        return cause
+        told = {"reason": self.reason, "message": self.message, "field": self.field}
+        return {key: value for key, value in told.items() if value or key == "message"}
 
 
 class ApiError(KubesceneError):
@@ -65,6 +64,8 @@ class ApiError(KubesceneError):
 
     code: int = 500
     reason: str = "InternalError"
+    is_by_policy: bool = False
+    """Whether a rule of the user's refused it: whoever asked may live on, and try again."""
 
     def __init__(
         self,
@@ -74,7 +75,7 @@ class ApiError(KubesceneError):
         group: str = "",
         name: str = "",
         uid: str = "",
-        causes: Sequence[Cause] = (),
+        causes: Sequence[StatusCause] = (),
         retry_after_s: int = 0,
     ) -> None:
         super().__init__(message)
@@ -117,6 +118,11 @@ class ApiError(KubesceneError):
 class BadRequestError(ApiError):
     code = 400
     reason = "BadRequest"
+
+
+class UnauthorizedError(ApiError):
+    code = 401
+    reason = "Unauthorized"
 
 
 class ForbiddenError(ApiError):
@@ -200,6 +206,10 @@ class ScenarioError(KubesceneError):
         self.path = path
 
 
+class SnapshotError(ScenarioError):
+    """A snapshot of a cluster that cannot be read or restored. ``where`` is file and place."""
+
+
 class ScenarioGoneError(ScenarioError):
     """The Scenario object was deleted while it was played: the engine stops."""
 
@@ -281,6 +291,10 @@ class WorkloadError(KubesceneError):
         self.workload = workload
         self.path = path
         super().__init__(": ".join(filter(None, (file, workload, path, message))))
+
+
+class DamagedWorldError(KubesceneError):
+    """What is on disk is not what was written: says file and place."""
 
 
 class RecorderError(KubesceneError):

@@ -27,6 +27,8 @@ class Litter:
     """How much the runs of this process have left behind since somebody looked."""
 
     MOST = 20_000
+    LONG = MOST // 4
+    """So many facts make a run a long one."""
 
     def __init__(self) -> None:
         self.facts = 0
@@ -51,7 +53,7 @@ class Litter:
             count_as_old()
 
 
-class Charge:
+class ProcessCharge:
     """Whether the process is Kubescene's own."""
 
     is_taken = False
@@ -62,7 +64,7 @@ LITTER = Litter()
 
 def take_charge() -> None:
     """From now on the collector of this process looks when Kubescene finds it useful."""
-    Charge.is_taken = True
+    ProcessCharge.is_taken = True
 
 
 def count_as_old() -> None:
@@ -79,7 +81,7 @@ def uncollected() -> Iterator[None]:
     For what makes many objects that stay: imports, the entries of a ledger. Looking for garbage
     among the modules is a tenth of the time that a first run takes.
     """
-    if not Charge.is_taken:
+    if not ProcessCharge.is_taken:
         yield
         return
     was_on = gc.isenabled()
@@ -99,15 +101,28 @@ def rare_collections() -> Iterator[None]:
     A run makes many short-lived objects without cycles; looking for cycles among them costs a
     tenth of its time. The worlds of earlier runs are cycles: they go before there are too many.
     """
-    if not Charge.is_taken:
+    if not ProcessCharge.is_taken:
         yield
         return
     LITTER.sweep()
-    with thresholds(50_000, 50, 50):
+    with thresholds(200_000, 50, 50):
         try:
             yield
         finally:
             LITTER.put_by()
+
+
+@contextmanager
+def summing_up(facts: int) -> Iterator[None]:
+    """No collection either while the account of a run of so many facts is made, if it is long.
+
+    It would look at all that the run has made, and find it in use.
+    """
+    if facts < LITTER.LONG:
+        yield
+        return
+    with uncollected():
+        yield
 
 
 @contextmanager
@@ -127,7 +142,7 @@ def serving() -> Iterator[None]:
     What a scenario makes stays while it is played, and is a cycle afterwards: it is looked at when
     the world is given up (`end_of_world`), and everything that there is only by `tidy`.
     """
-    if not Charge.is_taken:
+    if not ProcessCharge.is_taken:
         yield
         return
     keep_what_exists()
@@ -176,7 +191,7 @@ def tidy(*, is_busy: bool = False, is_alone: bool = True) -> bool:
     ``is_busy``, or that is not ``is_alone`` since somebody is connected, looks only at what is new,
     and puts it by.
     """
-    if not Charge.is_taken:
+    if not ProcessCharge.is_taken:
         return False
     looks = gc.get_count()[1]
     if is_busy or not is_alone:
@@ -191,7 +206,7 @@ def tidy(*, is_busy: bool = False, is_alone: bool = True) -> bool:
 
 def keep_what_exists() -> None:
     """Look at everything; what is left will be there for long and is not looked at again."""
-    if Charge.is_taken:
+    if ProcessCharge.is_taken:
         LITTER.unseen = LITTER.world = 0
         gc.unfreeze()
         gc.collect()
@@ -200,5 +215,5 @@ def keep_what_exists() -> None:
 
 def end_of_process() -> None:
     """To look for garbage in all that a process made would be in vain."""
-    if Charge.is_taken:
+    if ProcessCharge.is_taken:
         gc.freeze()

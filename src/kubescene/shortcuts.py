@@ -24,8 +24,6 @@ class Shortcuts:
     """Counts that a controller keeps in a status: only what is new in them is looked at."""
     pod_deletions: bool = True
     """Deletions of pods that need not be decoded for it."""
-    bindings: bool = True
-    """Bindings of pods that need not be decoded for it."""
     lane: bool = True
     """Like pods are decided about, bound and reported Running in one function (`kubescene.lane`).
     """

@@ -98,7 +98,12 @@ REFUSED: dict[str, Any] = {
     "an operation is text": scenario("bad", {"operations": ["x"]}),
     "step is text": scenario("bad", {"operations": [{"step": "1", "doneOperation": {}}]}),
     "controllers is a list": scenario("bad", {"controllers": []}),
-    "no spec": {"apiVersion": API_VERSION, "kind": "Scenario", "metadata": {"name": "bad"}},
+    "spec is a list": {
+        "apiVersion": API_VERSION,
+        "kind": "Scenario",
+        "metadata": {"name": "bad"},
+        "spec": [None],
+    },
     "bad name": scenario("Not A Name", {"operations": []}),
     "bad label": scenario("bad", {}) | {"metadata": {"name": "bad", "labels": {"a b": "c"}}},
 }

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from apiserver.http import CONFIG_MAPS, Http, config_map
+from apiserver.http import CONFIG_MAPS, PODS, Http, config_map
 from apiserver.scenarios import SCENARIOS, play
 from kubescene.actors import Actor
 from kubescene.api.options import WriteOptions
@@ -18,14 +18,16 @@ from kubescene.apiserver import server as serving
 from kubescene.apiserver.kubernetes import rendering, writes
 from kubescene.apiserver.responses import Response
 from kubescene.apiserver.server import Server
+from kubescene.apiserver.simulator import remedies
 from kubescene.apiserver.simulator import scenarios as pages
 from kubescene.client import ObjectRef
 from kubescene.cluster import ClusterWorld
-from kubescene.registry import custom_resources, decoding, exports
+from kubescene.registry import EmbeddedRegistry, custom_resources, decoding, exports
 from kubescene.scheduler.queue.waiting_places import QueuedPod
 from kubescene.scheduler.state.deltas import Delta
 from kubescene.scheduler.state.node_info import NodeInfo
 from kubescene.scheduler.state.pods import PodInfo
+from kubescene.store import Store
 from kubescene.testing import make_node, make_pod
 from kubescene.timeline import TimelineLog
 
@@ -136,7 +138,6 @@ BAD = {
         operations=[{"step": 1, "createOperation": {"object": {"apiVersion": "v1"}}}]
     ),
     "two operations of one id": scenario(operations=[operation(1), operation(1)]),
-    "no spec": {"metadata": {"name": "large"}},
     "a spec that is a list": {"metadata": {"name": "large"}, "spec": []},
     "a name that is none, too": scenario("Not A Name", operations=["x"]),
     "an unknown field": scenario(operations=[operation(1, other=1)]),
@@ -165,9 +166,8 @@ def test_what_is_wrong_with_a_body_is_told_alike_however_large_it_is(
         assert small.json["spec"] == large.json["spec"]
 
 
-def test_a_definition_that_changes_meanwhile_is_asked_again() -> None:
-    world = ClusterWorld()
-    custom, registry = world.registry.custom, world.registry
+def new_kind() -> dict[str, Any]:
+    """A definition of things."""
     version = {
         "name": "v1",
         "served": True,
@@ -175,13 +175,20 @@ def test_a_definition_that_changes_meanwhile_is_asked_again() -> None:
         "schema": {"openAPIV3Schema": {"type": "object", "properties": {"a": {"type": "string"}}}},
     }
     names = {"plural": "things", "kind": "Thing"}
-    spec = {"group": "x.io", "scope": "Cluster", "names": names, "versions": [version]}
-    definition = {
+    return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
         "metadata": {"name": "things.x.io"},
-        "spec": spec,
+        "spec": {"group": "x.io", "scope": "Cluster", "names": names, "versions": [version]},
     }
+
+
+def test_a_definition_that_changes_meanwhile_is_asked_again() -> None:
+    world = ClusterWorld()
+    custom, registry = world.registry.custom, world.registry
+    definition = new_kind()
+    spec = definition["spec"]
+    version = spec["versions"][0]
     author = Actor("author")
     registry.create(author, definition)
     thing = {"apiVersion": "x.io/v1", "kind": "Thing", "metadata": {"name": "t"}, "a": "text"}
@@ -197,6 +204,7 @@ def test_a_definition_that_changes_meanwhile_is_asked_again() -> None:
     assert "a" not in world.store.decoded(record)
 
 
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 CRD = ("apiextensions.k8s.io/v1", "CustomResourceDefinition")
 
 
@@ -243,6 +251,26 @@ def test_a_long_log_is_read_piece_by_piece_for_who_asks_about_a_pod(
     assert len(read) == -(-len(run.log) // 2)
 
 
+def test_remedies_are_tried_beside_the_engine(
+    live: Http, live_server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a twin: nothing of the world itself is copied by the engine, and nothing happens in it."""
+    live.post("/api/v1/nodes", make_node("n").cpu("1").build())
+    live.post(PODS, make_pod("large").cpu("2").build())
+    found = threads_of(monkeypatch, remedies, "find_remedies", lambda twin: twin)
+    forked = threads_of(monkeypatch, ClusterWorld, "fork", lambda world: world)
+    path = "/simulator/v1/remedies?pod=default/large"
+    while (reply := live.get(path)).status == 409:
+        pass
+    assert reply.json["complete"]
+    assert [each["kind"] for each in reply.json["remedies"]]
+    searches = {thread for thread, _ in found}
+    assert searches.isdisjoint({ENGINE, LOOP})
+    assert {thread for thread, _ in forked} <= searches
+    assert live_server.cluster not in [world for _, world in (*found, *forked)]
+    assert live.get(PODS).json["items"][0]["spec"].get("nodeName") is None
+
+
 def test_a_world_is_reset_piece_by_piece(
     http: Http, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -255,6 +283,35 @@ def test_a_world_is_reset_piece_by_piece(
     assert [most for _, most in cleared] == [3, 3, 3]
     assert http.get(CONFIG_MAPS).json["items"] == []
     assert http.post(CONFIG_MAPS, config_map("after")).status == 201
+
+
+def test_kinds_are_there_at_every_moment_of_a_reset(
+    http: Http, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Readers ask on another thread: nothing that is there before and after may be away."""
+    scheme = server.cluster.scheme
+    own = {each.gvk for each in scheme if each.custom}
+    assert len(own) > 5
+    missing: set[Any] = set()
+    remove, create = Store.remove, EmbeddedRegistry.create
+
+    def looking(plain: Callable[..., Any]) -> Callable[..., Any]:
+        def look(*arguments: Any, **options: Any) -> Any:
+            try:
+                return plain(*arguments, **options)
+            finally:
+                missing.update(gvk for gvk in own if gvk not in scheme)
+
+        return look
+
+    http.post(DEFINITIONS, new_kind())
+    assert http.get("/apis/x.io/v1/things").status == 200
+    monkeypatch.setattr(Store, "remove", looking(remove))
+    monkeypatch.setattr(EmbeddedRegistry, "create", looking(create))
+    assert http.request("PUT", "/simulator/v1/reset").status == 200
+    assert missing == set()
+    assert {each.gvk for each in scheme if each.custom} == own
+    assert http.get("/apis/x.io/v1/things").status == 404
 
 
 def test_who_is_connected_is_not_kept_waiting_by_tidying(
@@ -280,6 +337,8 @@ def wait_for(holds: Callable[[], bool]) -> None:
 
 def test_of_a_scheduler_that_was_let_go_little_is_left() -> None:
     """What is large goes at once: the garbage collector, for which all wait, has little to do."""
+    gc.collect()
+    others = Counter(type(each) for each in gc.get_objects())
     world = ClusterWorld()
     world.start(list(world.registrations))
     client = world.client(Actor("author"))
@@ -291,10 +350,10 @@ def test_of_a_scheduler_that_was_let_go_little_is_left() -> None:
     gc.collect()
     gc.disable()
     try:
-        before = Counter(type(each) for each in gc.get_objects())
+        before = Counter(type(each) for each in gc.get_objects()) - others
         assert (before[QueuedPod], before[NodeInfo], before[PodInfo] >= 20) == (8, 3, True)
         world.stop()
-        after = Counter(type(each) for each in gc.get_objects())
+        after = Counter(type(each) for each in gc.get_objects()) - others
         assert (after[QueuedPod], after[NodeInfo], after[Delta]) == (0, 0, 0)
         assert after[PodInfo] < 3
     finally:

@@ -14,6 +14,7 @@ from kubescene.cluster import ClusterWorld
 from kubescene.scenario import ScenarioBuilder
 from kubescene.testing import make_node, make_pod
 from kubescene.timeline.views import KepTimeline
+from kubescene.types import JsonObject
 
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
 RESTARTED = "the controller restarted while the Scenario was running"
@@ -291,6 +292,31 @@ def test_an_imported_scenario_that_was_under_way_has_failed(live: Http) -> None:
     assert found["message"] == RESTARTED
     assert found["scenarioResult"]["timeline"] == timeline
     assert found["stepStatus"] == step
+
+
+@pytest.mark.parametrize("phase", ["Running", "Paused"])
+def test_the_state_before_its_end_of_a_played_scenario_is_imported(live: Http, phase: str) -> None:
+    """It has the uid of one that this server knows to be over."""
+    play(live, simple("s").done())
+    document = get(live, "s")
+    document["status"]["phase"] = phase
+    live.post("/simulator/v1/import", {"kind": "List", "items": [document]})
+    assert wait(live, "s", "Failed")["message"] == RESTARTED
+    assert live.get("/simulator/v1/scenarios/s/summary").status == 404  # that was of another run
+
+
+@pytest.mark.parametrize("status", [{"phase": "Pending"}, None])
+def test_a_played_scenario_is_played_again_if_it_comes_back_as_it_was_before(
+    live: Http, status: JsonObject | None
+) -> None:
+    play(live, simple("s").done())
+    document = get(live, "s")
+    document.pop("status")
+    if status is not None:
+        document["status"] = status
+    live.post("/simulator/v1/import", {"kind": "List", "items": [document]})
+    assert wait(live, "s", "Succeeded")["scenarioResult"]["timeline"].keys() == {"1"}
+    assert live.get("/simulator/v1/scenarios/s/summary").status == 200
 
 
 def test_an_imported_scenario_does_not_wipe_what_it_came_with(live: Http) -> None:
@@ -615,6 +641,27 @@ def test_the_world_stands_still_after_a_scenario_until_somebody_writes(live: Htt
         live.post(CONFIG_MAPS, config_map("thaw"))
         while events.next()["object"]["status"]["phase"] != "Running":
             pass
+
+
+def test_a_scenario_finds_nothing_of_what_a_served_world_has(live: Http) -> None:
+    def found() -> list[str]:
+        paths = (
+            CONFIG_MAPS,
+            *(f"/api/v1/namespaces/default/{it}" for it in ("services", "endpoints")),
+        )
+        return [each["metadata"]["name"] for path in paths for each in live.get(path).json["items"]]
+
+    furnished = ["kube-root-ca.crt", "kubernetes", "kubernetes"]
+    while found() != furnished:
+        pass
+    play(live, simple().create(make_node("n")).done())
+    assert found() == []
+    node = live.get("/api/v1/nodes/n").json
+    assert "kubernetes.io/os" not in (node["metadata"].get("labels") or {})
+    assert node["status"]["nodeInfo"]["kubeletVersion"] == ""
+    live.post(CONFIG_MAPS, config_map("thaw"))
+    while found() != [furnished[0], "thaw", *furnished[1:]]:
+        pass
 
 
 def test_the_served_world_goes_on_from_the_time_of_the_scenario(live: Http) -> None:

@@ -240,6 +240,9 @@ class TestKubeconfig:
             make_kubeconfig("localhost")
 
 
+SECRETS = "/api/v1/namespaces/default/secrets"
+
+
 class TestServe:
     @pytest.mark.parametrize("host", ["127.0.0.1", "127.8.8.8", "::1", "localhost"])
     def test_loopback_is_fine(self, host: str) -> None:
@@ -260,7 +263,7 @@ class TestServe:
         assert process.stdout is not None
         url = process.stdout.readline().split()[-1]
         http = Http("127.0.0.1", int(url.rpartition(":")[2]))
-        with http.watch(f"{CONFIG_MAPS}?watch=1") as events:
+        with http.watch(f"{SECRETS}?watch=1") as events:
             process.send_signal(number)
             assert events.rest() == []
         process.communicate(timeout=120)

@@ -12,12 +12,16 @@ from threading import Event
 import pytest
 
 from apiserver.http import CONFIG_MAPS, PODS, Http, config_map, pod
+from apiserver.scenarios import play
 from kubescene.apiserver import server as serving
 from kubescene.apiserver.server import Server, SlowClients
 from kubescene.clock import MILLISECOND
+from kubescene.scenario import ScenarioBuilder
 from kubescene.scheduler.queue.scheduling_queue import SchedulingQueue
 from kubescene.scheduler.scheduler import Scheduler
-from kubescene.testing.builders import make_node
+from kubescene.testing.builders import make_node, make_pod
+
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 STUCK = """
 from kubescene.apiserver.server import Server
@@ -43,6 +47,19 @@ def stuck(server: Server) -> Iterator[Callable[[], None]]:
 
 def wait_for(event: Event) -> None:
     event.wait()
+
+
+def test_a_server_outlives_the_definitions_of_its_controllers(live: Http) -> None:
+    """Controllers are made anew after a scenario: what they stand on is there again."""
+    named = [each["metadata"]["name"] for each in live.get(DEFINITIONS).json["items"]]
+    for name in named:
+        if not name.startswith("scenarios."):
+            assert live.delete(f"{DEFINITIONS}/{name}").status == 200
+    scenario = ScenarioBuilder("s").create(make_pod("p")).done()
+    assert play(live, scenario)["phase"] == "Succeeded"
+    assert live.post(CONFIG_MAPS, config_map("c")).status == 201
+    assert live.get("/healthz").status == 200
+    assert named == [each["metadata"]["name"] for each in live.get(DEFINITIONS).json["items"]]
 
 
 @pytest.mark.parametrize("path", ["healthz", "livez", "readyz"])
@@ -114,6 +131,29 @@ def test_a_signal_ends_a_server_whose_engine_is_stuck(number: int, how: str) -> 
     _, said = process.communicate(timeout=60)
     assert process.returncode == 0
     assert "the engine is stuck" in said
+
+
+def test_who_waits_when_a_server_waits_no_longer_is_told_so() -> None:
+    how = "__import__('threading').Event().wait()"
+    process = subprocess.Popen(
+        [sys.executable, "-c", STUCK.format(how=how)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    port = int(process.stdout.readline())
+    with socket.create_connection(("127.0.0.1", port)) as asking:
+        asking.sendall(HALF + b" " * 98 + b"}")
+        http = Http("127.0.0.1", port)
+        assert http.get(PODS).status == 200, "it has read what was sent before"
+        http.close()
+        process.send_signal(signal.SIGTERM)
+        answer = asking.makefile("rb").read()
+    _, said = process.communicate(timeout=60)
+    assert b"application/json" in answer
+    assert b'"message":"the server is shutting down: what this request was about was not' in answer
+    assert "Traceback" not in said
 
 
 BEGUN = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: "

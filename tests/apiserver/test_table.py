@@ -7,7 +7,7 @@ import pytest
 
 from apiserver.http import PODS, Http, pod
 from kubescene.actors import Actor
-from kubescene.apiserver.access import Attributes
+from kubescene.apiserver.access import Attributes, Permission
 from kubescene.apiserver.app import ApiServer
 from kubescene.apiserver.requests import Request
 from kubescene.apiserver.responses import Response, text_response
@@ -111,9 +111,9 @@ class Guard:
     def __init__(self) -> None:
         self.asked: list[tuple[str, str, Attributes]] = []
 
-    def allows(self, actor: Actor, verb: str, target: Attributes) -> bool:
+    def permission(self, actor: Actor, verb: str, target: Attributes) -> Permission:
         self.asked.append((actor.name, verb, target))
-        return actor.name != "alice" or verb in ("get", "list", "watch")
+        return Permission(actor.name != "alice" or verb in ("get", "list", "watch"))
 
 
 @pytest.fixture

@@ -32,12 +32,16 @@ from kubescene.errors import ConfigurationError
 
 
 def yaml(**spec: Any) -> str:
+    return yaml_with({"target": 10, "targetUtilizationPercentage": 100} | spec)
+
+
+def yaml_with(spec: Any) -> str:
     return dump_yaml(
         {
             "apiVersion": "autoscaling.kubescene.dev/v1alpha1",
             "kind": "ConcurrencyAutoscaler",
             "metadata": {"name": "web"},
-            "spec": {"target": 10, "targetUtilizationPercentage": 100} | spec,
+            "spec": spec,
         }
     )
 
@@ -352,7 +356,9 @@ def test_older_names_mean_what_they_meant() -> None:
     ("spec", "said"),
     [
         ({"target": 0}, "spec.target: has to be more than 0"),
-        ({"target": "ten"}, "spec.target: Expected `float`"),
+        ({"target": "ten"}, "spec.target: must be a finite number, not text ('ten')"),
+        ({"target": {}}, "spec.target: must be a finite number, not an object"),
+        ({"Target": 5}, "spec.Target: there is no such field: did you mean target?"),
         ({"stableWindow": "soon"}, "spec.stableWindow: "),
         ({"stableWindow": 60}, "spec.stableWindow: "),
         ({"stableWindow": "0s"}, "spec.stableWindow: has to be more than 0"),
@@ -367,15 +373,21 @@ def test_older_names_mean_what_they_meant() -> None:
         ({"minScale": 3, "maxScale": 2}, "spec.maxScale: cannot be less than spec.minScale"),
         ({"maxReplicas": 0}, "spec.maxReplicas: has to be 1 or more"),
         ({"minReplicas": 1, "minScale": 1}, "spec.minReplicas: is spec.minScale by its older name"),
-        ({"minReplicas": "two"}, "spec.minScale: Expected `int`"),
-        ({"metric": "cpu"}, "spec.metric: Invalid enum value"),
-        ({"goal": 5}, "spec: Object contains unknown field `goal`"),
+        ({"minReplicas": "two"}, "spec.minReplicas: must be a whole number, not text ('two')"),
+        ({"metric": "cpu"}, "spec.metric: Invalid enum value 'cpu': known are concurrency, rps"),
+        ({"goal": 5}, "spec.goal: there is no such field: known are target, metric, "),
     ],
 )
 def test_a_wrong_field_is_named(spec: dict[str, Any], said: str) -> None:
     with pytest.raises(ConfigurationError) as refusal:
         read_spec(yaml(**spec))
     assert str(refusal.value).startswith(said)
+
+
+@pytest.mark.parametrize("spec", [{}, None, [1], "x", 3])
+def test_a_spec_that_says_nothing_is_refused_in_words(spec: Any) -> None:
+    with pytest.raises(ConfigurationError, match=r"^spec(\.target: is required|: must be)"):
+        read_spec(yaml_with(spec))
 
 
 def test_a_target_has_to_be_finite() -> None:

@@ -9,10 +9,10 @@ from horizontals import hpa, utilization
 from kubescene.autoscalers.horizontal import (
     HorizontalAutoscaler,
     Observation,
+    ObservedScale,
     PodMetrics,
     PodRequests,
     RecordedMetrics,
-    Scale,
     ScaledPod,
 )
 from kubescene.autoscalers.vertical import pod_patches
@@ -56,7 +56,7 @@ def count_with(metric: JsonObject, requests: dict[str, str]) -> int:
     names = [f"web-{number}" for number in range(4)]
     pods = [ScaledPod(name, PodRequests.of(spec), {"app": "web"}) for name in names]
     usage = tuple(PodMetrics(name, {"app": {"cpu": USED}}, START) for name in names)
-    observation = Observation(Scale(4, "app=web"), pods, RecordedMetrics(usage))
+    observation = Observation(ObservedScale(4, "app=web"), pods, RecordedMetrics(usage))
     return HorizontalAutoscaler(hpa(metric)).run(observation, START).desired
 
 

@@ -61,13 +61,13 @@ def test_pods_can_be_asked_for_their_namespace() -> None:
         ("quantity('1') >= quantity('2')", "_>=_", "kubernetes.Quantity, kubernetes.Quantity"),
         ("[0] < [1]", "_<_", "list(int), list(int)"),
         ("null < null", "_<_", "null, null"),
-        ("'a'.startsWith(1)", "startsWith", "string, int"),
-        ("quantity('1').isGreaterThan('1Gi')", "isGreaterThan", "kubernetes.Quantity, string"),
+        ("'a'.startsWith(1)", "startsWith", "string.(int)"),
+        ("quantity('1').isGreaterThan('1Gi')", "isGreaterThan", "kubernetes.Quantity.(string)"),
         ("quantity('1').compareTo(semver('1.0.0'))", "compareTo", None),
-        ("'a'.charAt(1.5)", "charAt", "string, double"),
-        ("[1, 2].join(',')", "join", "list(int), string"),
+        ("'a'.charAt(1.5)", "charAt", "string.(double)"),
+        ("[1, 2].join(',')", "join", "list(int).(string)"),
         ("size(1)", "size", "int"),
-        ("'ab'.reverse()", "reverse", "string"),
+        ("'ab'.reverse()", "reverse", "string.()"),
         ("duration('1s').getHours('UTC')", "getHours", None),
         ("timestamp(1.5)", "timestamp", "double"),
     ],
@@ -76,8 +76,8 @@ def test_arguments_of_a_wrong_type_do_not_compile(
     expression: str, function: str, types: str | None
 ) -> None:
     found = refused(expression)
-    assert found.startswith(f"found no matching overload for '{function}' applied to '(")
-    assert types is None or found.endswith(f"'({types})'")
+    assert found.startswith(f"found no matching overload for '{function}' applied to '")
+    assert types is None or found.endswith((f"'({types})'", f"'{types}'"))
 
 
 def test_a_type_that_is_not_known_is_left_to_the_run() -> None:
@@ -135,6 +135,7 @@ def test_the_sign_of_a_quantity_is_a_function() -> None:
         ("duration('1\N{GREEK SMALL LETTER MU}s') == duration('1us')", True),
         ("timestamp('2024-02-29T23:30:00Z').getHours('')", 23),
         ("timestamp('2024-02-29T23:30:00Z').getMinutes('+5:45')", 15),
+        ("timestamp('2024-02-29T23:30:00Z').getHours('-05:45')", 17),
         ("isSemver('18446744073709551616.0.0') || isSemver('1.0.0-18446744073709551616')", False),
         ("isSemver('18446744073709551615.0.0')", True),
         ("'%f %e'.format([0.0 / 0.0, 1.0 / 0.0])", "NaN Infinity"),
@@ -343,6 +344,8 @@ def test_what_has_its_own_type_is_not_held_against_text(made: str, operator: str
 @pytest.mark.parametrize(
     ("expression", "expected"),
     [
+        ("string(timestamp('2026-01-01T00:30:00+05:30'))", "2025-12-31T19:00:00Z"),
+        ("string(timestamp('2026-01-01T00:30:00-01:00'))", "2026-01-01T01:30:00Z"),
         ("[3, 1, 2].sort()", [1, 2, 3]),
         ("['b', 'a'].sort()[0] + 'x'", "ax"),
         ("[{'n': 2, 'k': 'x'}, {'n': 1, 'k': 'y'}].sortBy(e, e.n).map(e, e.k)", ["y", "x"]),

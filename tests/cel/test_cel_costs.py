@@ -52,6 +52,8 @@ def cost_of(expression: str) -> int:
         ("r.map(x, x > 1, x)", 45),
         ("r.filter(x, x > 1)", 45),
         ("cel.bind(x, [1, 2], x)", 21),
+        ("r.sortBy(x, x)", 64),
+        ("r.sortBy(x, -x)", 67),
     ],
 )
 def test_costs_are_those_of_the_real_thing(expression: str, cost: int) -> None:

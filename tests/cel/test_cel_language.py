@@ -195,14 +195,41 @@ def test_what_cannot_be_compiled_says_where(expression: str, problem: str, offse
     assert error.value.offset == offset
 
 
-def test_a_problem_is_shown_below_its_line() -> None:
+@pytest.mark.parametrize("text", ["flag &&\n  nobody", "\n  nobody"])
+def test_a_problem_is_shown_below_its_line(text: str) -> None:
     with pytest.raises(CompileError) as error:
-        compile_expression("flag &&\n  nobody", NAMES)
+        compile_expression(text, NAMES)
     assert str(error.value) == (
         "ERROR: <input>:2:3: undeclared reference to 'nobody' (in container '')\n"
         " |   nobody\n"
         " | ..^"
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "offset", "shown"),
+    [
+        ("", 0, "1:1: p\n | \n | ^"),
+        ("ab", 4, "1:5: p\n | ab\n | ....^"),
+        ("a\nb", 0, "1:1: p\n | a\n | ^"),
+        ("a\nb", 1, "1:2: p\n | a\n | .^"),
+        ("a\nb", 2, "2:1: p\n | b\n | ^"),
+        ("a\n", 2, "2:1: p\n | \n | ^"),
+        ("\na", 0, "1:1: p\n | \n | ^"),
+        ("é x", 2, "1:3: p\n | é x\n | ．.^"),
+        ("xéy", 1, "1:2: p\n | xéy\n | .＾"),
+        ("xyé", 1, "1:2: p\n | xyé\n | .^"),
+    ],
+)
+def test_the_place_of_a_problem_is_marked(text: str, offset: int, shown: str) -> None:
+    """At the end, at the end of a line, and where letters are wide, as cel-go draws it."""
+    assert str(CompileError("p", text, offset)) == f"ERROR: <input>:{shown}"
+
+
+def test_a_mark_is_as_wide_as_what_it_marks() -> None:
+    with pytest.raises(CompileError) as error:
+        compile_expression('1 "\N{LATIN SMALL LETTER E WITH ACUTE}"', NAMES)
+    assert str(error.value).endswith("\n | ..^")
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from kubescene.client.http import HttpClient
 from kubescene.clock import EventQueue, Streams, WallClock
 from kubescene.cluster import ClusterOptions, builtin_controllers
 from kubescene.control import ControllerContext, Crank, Slot, Timers
-from kubescene.controllers.builtin.workloads.replicaset import ReplicaSetReconciler
+from kubescene.controllers.builtin.workloads.replica_sets.replicaset import ReplicaSetReconciler
 from kubescene.controllers.reconcile import ObjectKey
 from kubescene.controllers.runtime import ReconcilerController
 from kubescene.instruments import Instruments

@@ -59,7 +59,7 @@ def schedulers_of(known: ControllerRegistrations) -> list[str]:
 def test_the_table_has_the_scheduler_last_and_only_it_schedules() -> None:
     known = builtin_controllers(ClusterOptions())
     names = [*known]
-    assert names[-3:] == ["kubelet", "cluster-autoscaler", "kube-scheduler"]
+    assert names[-4:] == ["kubelet", "cluster-autoscaler", "karpenter", "kube-scheduler"]
     assert schedulers_of(known) == ["kube-scheduler"]
 
 

@@ -249,3 +249,42 @@ class TestDraining:
         assert "use --force" in kubectl("drain", node, TIMEOUT, fails=True)
         kubectl("drain", node, "--force", TIMEOUT)
         assert not names(kubectl, "pods")
+
+
+class TestAddresses:
+    def test_pods_services_and_slices_show_them(self, kubectl: Kubectl) -> None:
+        deployment = workload("Deployment", "web", replicas=2)
+        service = {
+            "apiVersion": "v1",
+            "kind": "Service",
+            "metadata": {"name": "web"},
+            "spec": {"selector": {"app": "web"}, "ports": [{"port": 80, "targetPort": 8080}]},
+        }
+        apply(kubectl, deployment, service)
+        kubectl("rollout", "status", "deployment/web", TIMEOUT)
+        wide = kubectl("get", "pods", "-l", "app=web", "-o", "wide", "--no-headers")
+        found = sorted(line.split()[5] for line in wide.splitlines())
+        assert len(set(found)) == 2
+        assert all(each.startswith("10.128.") for each in found)
+        eventually(lambda: all(f"{each}:8080" in endpoints_of(kubectl) for each in found))
+        slices = kubectl("get", "endpointslices", "-l", "kubernetes.io/service-name=web")
+        assert all(each in slices for each in found)
+        assert "172.16." in kubectl("get", "nodes", "-o", "wide")
+        pod = names(kubectl, "pods", "-l", "app=web")[0]
+        unready = {"status": {"conditions": [{"type": "Ready", "status": "False"}]}}
+        kubectl("patch", pod, "--subresource=status", "-p", json.dumps(unready))
+        path = "jsonpath={.subsets[*].notReadyAddresses[*].targetRef.name}"
+        asked = ("get", "endpoints", "web", "-o", path)
+        eventually(lambda: f"pod/{kubectl.run(*asked).stdout.strip()}" == pod)
+
+    def test_a_pod_is_found_by_its_address(self, kubectl: Kubectl) -> None:
+        apply(kubectl, workload("Deployment", "web", replicas=3))
+        kubectl("rollout", "status", "deployment/web", TIMEOUT)
+        pod = kubectl.json("get", "pods", "-l", "app=web")["items"][1]
+        field = f"status.podIP={pod['status']['podIP']}"
+        found = names(kubectl, "pods", "--field-selector", field)
+        assert found == [f"pod/{pod['metadata']['name']}"]
+
+
+def endpoints_of(kubectl: Kubectl) -> str:
+    return kubectl("get", "endpoints", "web")

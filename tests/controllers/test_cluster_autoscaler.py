@@ -1,23 +1,26 @@
 """The cluster autoscaler in worlds of objects: nodes come for pods, and go without them."""
 
+from itertools import permutations
 from typing import Any
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from kubescene.actors import Actor
 from kubescene.cluster import ClusterOptions, ClusterWorld
 from kubescene.errors import ConfigurationError
 from kubescene.node_autoscaling.flags import read_settings
+from kubescene.node_autoscaling.objects import ObjectWorld
 from kubescene.types import JsonObject
 
 GROUP = "kubescene.dev/v1alpha1"
 SAFE = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 
 
-def world(**flags: object) -> ClusterWorld:
+def world(seed: int = 0, **flags: object) -> ClusterWorld:
     wanted = {name.replace("_", "-"): value for name, value in flags.items()}
-    return ClusterWorld(ClusterOptions(autoscaler=read_settings(wanted, "autoscaler")))
+    return ClusterWorld(ClusterOptions(seed=seed, autoscaler=read_settings(wanted, "autoscaler")))
 
 
 def group(name: str, cpu: str = "4", **spec: Any) -> JsonObject:
@@ -67,6 +70,50 @@ def size(cluster: ClusterWorld, name: str) -> int:
     return int(cluster.get("nodegroups", name)["spec"].get("size", 0))
 
 
+def ordered_for_large_pods_after_small_ones(seed: int) -> int:
+    """How many machines come for 24 pods of half a core and three of three, created last."""
+    cluster = world(seed)
+    cluster.create(group("std", boot={"time": "90s"}))
+    for at in range(24):
+        cluster.create(pod(f"small-{at}", "500m"))
+    for at in range(3):
+        cluster.create(pod(f"large-{at}", "3"))
+    cluster.advance("90s")
+    return size(cluster, "std")
+
+
+def test_which_waiting_pods_are_packed_first_is_drawn_in_every_loop() -> None:
+    """The first order has six machines. Small pods that are packed first leave no three cores."""
+    found = [ordered_for_large_pods_after_small_ones(seed) for seed in range(6)]
+    assert found == [ordered_for_large_pods_after_small_ones(seed) for seed in range(6)]
+    assert len(set(found)) > 1, "it depends on chance"
+    assert all(6 <= each <= 12 for each in found)
+
+
+def test_the_order_of_waiting_pods_is_another_in_each_loop_and_any_order_may_come() -> None:
+    cluster = world()
+    seen = ObjectWorld(cluster.context(Actor("test")), "status")
+    for name in "abc":
+        cluster.create(pod(name))
+    orders = []
+    for now in range(200):
+        seen.begin_loop(now)
+        orders.append(tuple(each.name for each in seen.pods()))
+        assert orders[-1] == tuple(each.name for each in seen.pods()), "the same within a loop"
+    counts = {each: orders.count(each) for each in permutations("abc")}
+    assert sum(counts.values()) == 200
+    assert all(15 <= count <= 55 for count in counts.values()), "33 in the mean, within 3.5 sigma"
+
+
+def test_only_machines_that_the_autoscaler_ordered_are_on_their_way() -> None:
+    """Room for all is coming, but of a size that somebody else has asked for."""
+    cluster = world()
+    cluster.create(group("std", size=1, boot={"time": "90s"}))
+    cluster.create(pod("p"))
+    cluster.advance("90s")
+    assert size(cluster, "std") == 2
+
+
 def test_a_pod_that_finds_no_node_gets_one_after_its_boot() -> None:
     cluster = world()
     cluster.create(group("std", boot={"time": "90s"}))
@@ -112,6 +159,24 @@ def test_orders_that_fail_keep_a_group_back_and_others_grow() -> None:
     cluster.advance("1m")
     assert (nodes(cluster), waiting(cluster)) == (["dear-0"], [])
     assert size(cluster, "cheap") == 0
+
+
+@pytest.mark.parametrize("expander", ["price", "least-waste"])
+@pytest.mark.parametrize("first", ["empty", "std"])
+def test_a_node_that_is_said_to_have_no_cpu_is_no_division_by_zero(
+    expander: str, first: str
+) -> None:
+    cluster = world(expander=expander)
+    sizes = {"capacity": {"cpu": "0", "memory": "16Gi", "pods": "110"}}
+    room = {"allocatable": {"cpu": "4", "memory": "16Gi", "pods": "110"}}
+    empty = group("empty", price={"perHour": "0.1"}, template={"status": {**sizes, **room}})
+    std = group("std", price={"perHour": "0.1"})
+    for each in (empty, std) if first == "empty" else (std, empty):
+        cluster.create(each)
+    cluster.create(pod("p"))
+    cluster.advance("1m")
+    assert waiting(cluster) == []
+    assert nodes(cluster) == ["std-0"] or expander == "least-waste"
 
 
 def test_the_status_says_what_is_under_way() -> None:

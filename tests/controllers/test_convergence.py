@@ -53,7 +53,15 @@ def batch(kind: str, spec: JsonObject) -> JsonObject:
     return {"apiVersion": "batch/v1", "kind": kind, "metadata": {"name": "w"}, "spec": spec}
 
 
+def controller() -> JsonObject:
+    spec = {"replicas": 2, "selector": LABELS, "template": template()}
+    metadata = {"name": "w"}
+    return {"apiVersion": "v1", "kind": "ReplicationController", "metadata": metadata, "spec": spec}
+
+
 OBJECTS: Mapping[str, JsonObject] = {
+    "ReplicaSet": workload("ReplicaSet", replicas=2),
+    "ReplicationController": controller(),
     "Deployment": workload("Deployment", replicas=2),
     "StatefulSet": workload("StatefulSet", replicas=2, serviceName="w"),
     "DaemonSet": workload("DaemonSet"),
@@ -61,6 +69,8 @@ OBJECTS: Mapping[str, JsonObject] = {
     "CronJob": batch("CronJob", {"schedule": "*/5 * * * *", "jobTemplate": {"spec": job_spec()}}),
 }
 SCALED: Mapping[str, Callable[[int], JsonObject]] = {
+    "ReplicaSet": lambda number: {"replicas": number},
+    "ReplicationController": lambda number: {"replicas": number},
     "Deployment": lambda number: {"replicas": number},
     "StatefulSet": lambda number: {"replicas": number},
     "DaemonSet": lambda number: {
@@ -73,6 +83,29 @@ LAST: Mapping[str, JsonObject] = {"Job": {"parallelism": 2}, "CronJob": {"suspen
 """What is said in the end, so that there is one: no Job is stuck, no CronJob goes on."""
 AT_WILL = ("Job", "CronJob")
 """Kinds whose template cannot be changed, or whose pods that were deleted leave their count."""
+NO_ROLLOUT = ("ReplicaSet", "ReplicationController")
+"""Kinds whose pods stay when the template changes: who is replaced depends on the moment."""
+AROUND: Sequence[JsonObject] = (
+    {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": "s"},
+        "spec": {"selector": LABELS, "ports": [{"port": 80}]},
+    },
+    {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "b"},
+        "spec": {"maxUnavailable": 1, "selector": {"matchLabels": LABELS}},
+    },
+    {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": "q"},
+        "spec": {"hard": {"pods": "20", "count/pods": "20"}},
+    },
+)
+"""What looks at the pods of a Deployment."""
 
 
 class Interleaving:
@@ -90,7 +123,7 @@ class Interleaving:
         what, number = act
         if what == "scale":
             self._patch(SCALED[self.kind](number))
-        elif what == "image" and self.kind not in AT_WILL:
+        elif what == "image" and self.kind not in (*AT_WILL, *NO_ROLLOUT):
             containers = [{"name": "c", "image": f"v{number}"}]
             self._patch({"template": {"spec": {"containers": containers}}})
         elif what == "delete pod":
@@ -157,7 +190,9 @@ def without_times(status: Any) -> Any:
     return {name: without_times(status[name]) for name in names if name != "message"}
 
 
-@pytest.mark.parametrize("kind", ["Deployment", "StatefulSet", "DaemonSet"])
+@pytest.mark.parametrize(
+    "kind", ["Deployment", "ReplicaSet", "ReplicationController", "StatefulSet", "DaemonSet"]
+)
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(
     acts=st.lists(st.tuples(ACTS, st.lists(st.integers(0, 20), max_size=12)), max_size=6),
@@ -192,3 +227,39 @@ def test_jobs_converge_from_any_interleaving_and_cut(
         for cut in cuts:
             wild.world.advance(float(cut))
     assert wild.rest() == calm.rest()
+
+
+def seen_around(world: ClusterWorld) -> JsonObject:
+    """What is said of pods by those who look at them."""
+    slices = [
+        endpoint["conditions"]
+        for each in world.list("endpointslices")
+        for endpoint in each.get("endpoints") or ()
+    ]
+    subsets = [each for found in world.list("endpoints") for each in found.get("subsets") or ()]
+    return {
+        "slices": slices,
+        "endpoints": [len(each.get("addresses") or ()) for each in subsets],
+        "budget": without_times(world.get("PodDisruptionBudget", "b")["status"]),
+        "quota": world.get("ResourceQuota", "q")["status"],
+    }
+
+
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(
+    acts=st.lists(st.tuples(ACTS, st.lists(st.integers(0, 30), max_size=16)), max_size=5),
+)
+def test_services_budgets_and_quotas_converge_with_their_pods(
+    acts: list[tuple[Act, list[int]]],
+) -> None:
+    calm, wild = Interleaving("Deployment"), Interleaving("Deployment")
+    for each in AROUND:
+        calm.world.create(each)
+        wild.world.create(each)
+    for act, turns in acts:
+        calm.act(act)
+        calm.world.settle()
+        wild.act(act)
+        wild.turn(turns)
+    assert wild.rest() == calm.rest()
+    assert seen_around(wild.world) == seen_around(calm.world)

@@ -10,8 +10,11 @@ from kubescene.api.records.changes import Change
 from kubescene.client import Reader
 from kubescene.clock import SECOND
 from kubescene.cluster import ClusterWorld
-from kubescene.controllers.builtin.workloads.deployment import DeploymentReconciler, StatusPass
-from kubescene.controllers.builtin.workloads.rollouts.sets import differs_in_status
+from kubescene.controllers.builtin.workloads.deployments.deployment import (
+    DeploymentReconciler,
+    StatusPass,
+)
+from kubescene.controllers.builtin.workloads.deployments.sets import differs_in_status
 from kubescene.controllers.reconcile import Create, ObjectKey, Patch, Plan
 from kubescene.controllers.runtime import ReconcilerController, make
 from kubescene.errors import ForbiddenError

@@ -12,8 +12,8 @@ from kubescene.client import Client, ObjectRef
 from kubescene.clock import SECOND, format_duration
 from kubescene.cluster import Cluster, ClusterOptions
 from kubescene.controllers.builtin.nodes.node_conditions import CONDITION_TAINTS
+from kubescene.controllers.builtin.nodes.node_lifecycle import ZoneHealth
 from kubescene.controllers.builtin.nodes.pod_garbage_collector import EXCESS, PodGarbageCollector
-from kubescene.controllers.builtin.nodes.zone_health import ZoneHealth
 from kubescene.controllers.reconcile import Delete, ObjectKey
 from kubescene.testing import make_deployment, make_node, make_pod
 from kubescene.types import JsonObject

@@ -1,10 +1,12 @@
 """The horizontal pod autoscaler on real objects, with metrics that are declared as series."""
 
+import re
 from typing import Any
 
 import pytest
 
 from kubescene.cluster import ClusterOptions, ClusterWorld
+from kubescene.errors import ForbiddenError
 from kubescene.testing import make_node, make_pod
 from kubescene.types import JsonObject
 
@@ -260,6 +262,40 @@ def test_every_sort_of_metric_can_be_declared(
     assert replicas(cluster) == count
 
 
+def gap(what: str = "MetricsGap", **spec: Any) -> JsonObject:
+    return {
+        "apiVersion": "kubescene.dev/v1alpha1",
+        "kind": "Outage",
+        "metadata": {"name": "gap"},
+        "spec": {"what": what, "nodes": {}, "after": "1m", "for": "1m", **spec},
+    }
+
+
+@pytest.mark.parametrize("what", ["MetricsGap", "NodesSilent"])
+def test_while_nobody_scrapes_nothing_is_known(what: str) -> None:
+    """The load rises with the gap: it is seen by the second scrape after it."""
+    points = [{"at": "0s", "value": "500m"}, {"at": "1m", "value": "4"}]
+    cluster = world(deployment(), usage(points=points), autoscaler(), gap(what))
+    told = []
+    for _ in range(10):
+        cluster.advance("15s")
+        told.append((replicas(cluster), condition(cluster, "ScalingActive")[0]))
+    calm, blind = [(2, "True")] * 3, [(2, "False")] * 5
+    assert told == [*calm, *blind, (4, "True"), (8, "True")]
+
+
+def test_pods_of_nodes_that_are_not_scraped_keep_their_share() -> None:
+    """Of 2 cores on two pods one is seen: its own core, not both, nor none."""
+    cluster = world(deployment(), usage(points=[{"at": "0s", "value": "2"}]))
+    first = min(pod["spec"]["nodeName"] for pod in cluster.list("pods"))
+    cluster.patch("nodes", first, {"metadata": {"labels": {"blind": "yes"}}})
+    cluster.create(gap(nodes={"matchLabels": {"blind": "yes"}}, after="0s"))
+    cluster.settle().create(autoscaler(maxReplicas=2))
+    cluster.advance("30s")
+    current = status(cluster)["currentMetrics"][0]["resource"]["current"]
+    assert current == {"averageValue": "1", "averageUtilization": 200}
+
+
 def test_a_target_that_is_not_there_is_told() -> None:
     cluster = world(autoscaler())
     cluster.advance("15s")
@@ -312,6 +348,7 @@ def test_one_that_is_made_anew_remembers_nothing() -> None:
     cluster = world(deployment(), usage(points=points), autoscaler())
     cluster.advance("3m")
     cluster.delete("horizontalpodautoscalers", "web")
+    cluster.advance("15s")
     cluster.create(autoscaler())
     cluster.advance("15s")
     # Without a recommendation of before, the count itself is what is remembered.
@@ -323,7 +360,7 @@ def test_one_that_is_made_anew_remembers_nothing() -> None:
 
 
 def test_what_was_decided_is_told_with_its_reason() -> None:
-    from kubescene.controllers.builtin.autoscaling.passes import ReplicasDecided
+    from kubescene.controllers.builtin.autoscaling.facts import ReplicasDecided
     from kubescene.instruments import Instrument
 
     told: list[ReplicasDecided] = []
@@ -399,3 +436,136 @@ def test_pods_of_nobody_are_left_alone() -> None:
     cluster.create(make_pod("other").cpu("1"))
     cluster.advance("1m")
     assert replicas(cluster) == 4
+
+
+def test_a_changed_spec_counts_from_the_next_pass_on() -> None:
+    """Autoscalers have no generation that says so."""
+    cluster = world(deployment(), usage(points=[{"at": "0s", "value": "4"}]), autoscaler())
+    cluster.advance("15s")
+    assert replicas(cluster) == 4
+    cluster.patch("horizontalpodautoscalers", "web", {"spec": {"maxReplicas": 5}})
+    cluster.advance("15s")
+    assert replicas(cluster) == 5
+
+
+class RefusesScale:
+    """A gate that lets nobody scale."""
+
+    def __init__(self) -> None:
+        self.is_open = False
+
+    def role_of(self, actor: Any) -> Any:
+        from kubescene.api.gates import role_without_scenario
+
+        return role_without_scenario(actor)
+
+    def before_write(self, actor: Any, kind: Any, subresource: str, name: str) -> None:
+        del subresource, name
+        scales = (actor.name, kind.kind) == ("horizontalpodautoscaler", "Deployment")
+        if scales and not self.is_open:
+            raise ForbiddenError("not now")
+
+
+def test_a_scale_that_is_refused_is_no_decision_and_is_told_once() -> None:
+    from kubescene.controllers.builtin.autoscaling.facts import ReplicasDecided
+    from kubescene.instruments import Instrument
+
+    told: list[ReplicasDecided] = []
+
+    class Listener(Instrument):
+        def fact_told(self, actor: Any, fact: Any) -> None:
+            del actor
+            if isinstance(fact, ReplicasDecided):
+                told.append(fact)
+
+    load = usage(points=[{"at": "0s", "value": "4"}])
+    cluster = world(deployment(), load, autoscaler(), events=True)
+    cluster.observe(Listener())
+    gate = RefusesScale()
+    cluster.guard(gate)
+    cluster.advance("15s")
+    about = [e for e in cluster.list("events") if e["involvedObject"]["name"] == "web"]
+    reasons = [e["reason"] for e in about if "Rescale" in e["reason"]]
+    assert (told, reasons) == ([], ["FailedRescale"])
+    assert condition(cluster, "AbleToScale")[1] == "FailedUpdateScale"
+    gate.is_open = True
+    cluster.advance("15s")
+    assert [each.desired for each in told] == [4]
+
+
+def test_who_is_made_again_before_the_next_pass_goes_on() -> None:
+    """The controller forgets an autoscaler at the pass that does not find it."""
+    points = [{"at": "0s", "value": "4"}, {"at": "2m", "value": "500m"}]
+    cluster = world(deployment(), usage(points=points), autoscaler())
+    cluster.advance("2m")
+    assert replicas(cluster) == 16
+    cluster.delete("horizontalpodautoscalers", "web")
+    cluster.create(autoscaler())
+    cluster.advance("5m15s")
+    assert replicas(cluster) == 2
+
+
+def test_flags_are_those_of_the_controller() -> None:
+    from kubescene.controllers.builtin.autoscaling.flags import AutoscalingSettings, read_horizontal
+
+    flags = {"sync-period": "30s", "horizontal-pod-autoscaler-tolerance": "0.5"}
+    settings = AutoscalingSettings(horizontal=read_horizontal(flags, "flags"))
+    load = usage(points=[{"at": "0s", "value": "700m"}])
+    cluster = world(deployment(), load, autoscaler(), autoscaling=settings)
+    cluster.advance("29s")
+    assert "conditions" not in status(cluster)
+    cluster.advance("1m")
+    # 70 % in place of 50 % are within half of it.
+    assert replicas(cluster) == 2
+
+
+@pytest.mark.parametrize(
+    ("flags", "told"),
+    [
+        ({"sync-perod": "30s"}, "did you mean sync-period?"),
+        ({"sync-period": "0s"}, "shorter than a second"),
+        ({"tolerance": -1}, "is not a number of at least 0"),
+        ({"downscale-stabilization": 300}, "is not a duration such as 90s or 10m"),
+        ("15s", "must be an object: flags by their names"),
+    ],
+)
+def test_flags_that_make_no_sense_are_refused(flags: Any, told: str) -> None:
+    from kubescene.errors import ScenarioError
+    from kubescene.scenario.simulation import parse_simulation
+
+    with pytest.raises(ScenarioError, match=re.escape(told)):
+        parse_simulation({"horizontalPodAutoscaler": flags})
+
+
+@pytest.mark.parametrize(
+    ("flags", "told"),
+    [
+        ({"eviction-tolerence": 0.1}, "did you mean eviction-tolerance?"),
+        ({"target-cpu-percentile": 90}, "is above 1"),
+        ({"container-recommendation-max-allowed-cpu": "many"}, "many"),
+        ({"confidence-interval-cpu": "0s"}, "longer than nothing"),
+    ],
+)
+def test_flags_of_the_vertical_one_too(flags: Any, told: str) -> None:
+    from kubescene.errors import ScenarioError
+    from kubescene.scenario.simulation import parse_simulation
+
+    with pytest.raises(ScenarioError, match=re.escape(told)):
+        parse_simulation({"verticalPodAutoscaler": flags})
+
+
+def test_flags_of_the_vertical_one_are_read() -> None:
+    from kubescene.autoscalers.vertical.options import RecommenderOptions, UpdaterOptions
+    from kubescene.scenario.simulation import parse_simulation
+
+    flags = {
+        "recommender-interval": "30s",
+        "recommendation-margin-fraction": 0.2,
+        "container-recommendation-max-allowed-cpu": "2",
+        "min-replicas": 1,
+    }
+    settings = parse_simulation({"verticalPodAutoscaler": flags}).autoscaling.vertical
+    assert settings.recommender_interval == 30 * 10**9
+    recommender = RecommenderOptions(**settings.recommender)
+    assert (recommender.safety_margin, str(recommender.global_max_allowed["cpu"])) == (0.2, "2")
+    assert UpdaterOptions(**settings.updater).min_replicas == 1

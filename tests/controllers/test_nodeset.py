@@ -1,5 +1,7 @@
 """NodeSets: KEP-140's example."""
 
+from typing import Any
+
 import pytest
 
 import kubescene
@@ -10,7 +12,7 @@ from kubescene.testing import make_node, make_pod
 from kubescene.types import JsonObject
 
 
-def node_set(name: str = "pool", replicas: int = 3, **template: JsonObject) -> JsonObject:
+def node_set(name: str = "pool", replicas: int = 3, **template: JsonObject | None) -> JsonObject:
     status = {"allocatable": {"cpu": "4", "memory": "8Gi", "pods": "110"}}
     return {
         "apiVersion": "kubescene.dev/v1alpha1",
@@ -97,3 +99,46 @@ def test_the_definition_survives_scenarios_and_resets(cluster: ClusterWorld) -> 
     cluster.reset()
     cluster.create(node_set())
     assert names(cluster.settle()) == ["pool-0", "pool-1", "pool-2"]
+
+
+@pytest.mark.parametrize("kind", ["NodeSet", "NodeGroup"])
+@pytest.mark.parametrize(
+    ("template", "said"),
+    [
+        ({"spec": {"taints": 1}}, "Node: json: cannot unmarshal number into Go struct field"),
+        (
+            {"status": {"allocatable": []}},
+            "Node: json: cannot unmarshal array into Go struct field",
+        ),
+        ({"status": {"capacity": 1.5}}, "Node: json: cannot unmarshal number into Go struct field"),
+        ({"status": {"capacity": {"cpu": "much"}}}, "Node: quantities must match"),
+        ({"status": {"capacity": {"cpu": {}}}}, "cannot be handled as a Node: "),
+        ({"status": {"allocatable": {"cpu": "-1"}}}, ".status.allocatable.cpu: Invalid value: "),
+        ({"metadata": {"labels": {"a b": "c"}}}, '.metadata.labels: Invalid value: "a b"'),
+    ],
+)
+def test_a_template_of_which_no_node_could_be_made_is_refused(
+    cluster: ClusterWorld, kind: str, template: JsonObject, said: str
+) -> None:
+    obj = {**node_set(), "kind": kind, "spec": {"template": template}}
+    with pytest.raises(InvalidError) as refusal:
+        cluster.create(obj)
+    assert "spec.template" in str(refusal.value)
+    assert said in str(refusal.value)
+    cluster.create({**obj, "spec": {"template": {}}})
+    with pytest.raises(InvalidError):
+        cluster.patch(f"{kind.lower()}s", "pool", {"spec": {"template": template}})
+
+
+@pytest.mark.parametrize("kind", ["NodeSet", "NodeGroup"])
+@pytest.mark.parametrize("spec", [None, True, 1.5, "x", [], {"template": "x"}])
+def test_a_spec_that_is_no_object_is_refused(cluster: ClusterWorld, kind: str, spec: Any) -> None:
+    with pytest.raises(InvalidError):
+        cluster.create({**node_set(), "kind": kind, "spec": spec})
+
+
+def test_nulls_of_a_template_are_dropped_as_a_node_s_are(cluster: ClusterWorld) -> None:
+    status = {"capacity": {"cpu": None, "pods": "5"}, "allocatable": None}
+    cluster.create(node_set(status=status, spec=None))
+    template = cluster.get("nodesets", "pool")["spec"]["template"]
+    assert template == {"status": {"capacity": {"cpu": "0", "pods": "5"}}}

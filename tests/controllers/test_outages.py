@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kubescene.cluster import ClusterOptions, ClusterWorld
-from kubescene.controllers.builtin.outages.definition import DEFINITION, NOT_YET, SIMULATED
+from kubescene.controllers.builtin.outages.definition import ALL, DEFINITION
 from kubescene.testing import make_node, make_pod, make_replica_set
 from kubescene.types import JsonObject
 
@@ -230,8 +230,7 @@ def test_however_time_is_cut_and_worlds_are_forked_outages_do_the_same(
 @pytest.mark.parametrize(
     ("spec", "told"),
     [
-        ({"what": "MetricsGap"}, "what: MetricsGap is not simulated yet (nobody scrapes"),
-        ({"what": "NoCapacity"}, "what: NoCapacity is not simulated yet (a NodeGroup says it"),
+        ({"what": "MetricsGap", "cpuShare": 0.1}, "cpuShare: only CpuStolen has it"),
         ({"nodes": None}, "nodes: NodesSilent needs a selector"),
         ({"what": "ImagePull"}, "pullTime: ImagePull needs pullTime"),
         ({"what": "ImagePull", "pullTime": "long"}, "pullTime: 'long' is not a duration"),
@@ -247,7 +246,10 @@ def test_however_time_is_cut_and_worlds_are_forked_outages_do_the_same(
         ({"what": "CpuStolen"}, "cpuShare: CpuStolen needs a share above 0 and below 1"),
         ({"what": "CpuStolen", "cpuShare": 1}, "above 0 and below 1, not 1"),
         ({"what": "CpuStolen", "cpuShare": -0.5}, "above 0 and below 1, not -0.5"),
-        ({"groups": {}}, "groups: not simulated yet"),
+        ({"groups": {"matchExpressions": [{"key": "a", "operator": "In"}]}}, "groups: "),
+        ({"what": "NoCapacity"}, "groups: NoCapacity needs a selector"),
+        ({"what": "NoCapacity", "groups": {}}, "nodes: NoCapacity is about NodeGroups"),
+        ({"code": "x"}, "code: only NoCapacity and BootsFail have it, and this is NodesSilent"),
         ({"pods": {}}, "pods: only ImagePull has it, and this is NodesSilent"),
         ({"share": 0.5, "count": 1}, "only one of share and count"),
         ({"share": 0}, "share: must be above 0"),
@@ -539,5 +541,191 @@ def test_the_reference_page_has_every_field() -> None:
     for part in ("spec", "status"):
         for field in properties[part]["properties"]:
             assert f"`{field}`" in page, field
-    for what in (*SIMULATED, *NOT_YET):
+    for what in ALL:
         assert f"`{what}`" in page, what
+
+
+def test_nodes_that_come_while_it_lasts_are_affected_too(cluster: ClusterWorld) -> None:
+    nodes(cluster, 2)
+    cluster.create(outage(**{"for": "10m"}))
+    cluster.create(outage("pulls", what="ImagePull", pullTime="1m", **{"for": "2m"}))
+    cluster.advance("1m").create(make_node("late").cpu("4").memory("8Gi"))
+    cluster.settle()
+    assert silent(cluster) == {"n0", "n1", "late"}
+    assert status(cluster)["affected"] == ["late", "n0", "n1"]
+    assert status(cluster)["message"] == "nodes: all 3 are affected"
+    assert told_of(cluster, "late", "pulls.kubescene.dev/") == {"pulls": {"time": "1m"}}
+    cluster.advance("1m").create(make_node("later").cpu("4").memory("8Gi"))
+    cluster.settle()
+    assert told_of(cluster, "later", "pulls.kubescene.dev/") == {}, "that one is over"
+    cluster.advance("8m")
+    assert status(cluster)["phase"] == "Ended"
+    assert not silent(cluster)
+    cluster.advance("1s")
+    assert {ready(cluster, name) for name in ("n0", "n1", "late", "later")} == {"True"}
+    cluster.create(make_node("last").cpu("4").memory("8Gi"))
+    assert ready(cluster.settle(), "last") == "True"
+
+
+def test_nodes_that_come_are_drawn_like_others(cluster: ClusterWorld) -> None:
+    """As many as there would be had all been there; but nobody is let off for them."""
+    nodes(cluster, 4)
+    cluster.create(outage(share=0.5))
+    cluster.create(outage("two", what="CpuStolen", count=2, cpuShare=0.5))
+    before = set(status(cluster.settle())["affected"])
+    robbed = status(cluster, "two")["affected"]
+    for number in range(4, 12):
+        cluster.create(make_node(f"n{number}").cpu("4").memory("8Gi"))
+        cluster.settle()
+        now = set(status(cluster)["affected"])
+        assert now >= before
+        assert len(now) <= -(-(number + 1) // 2)
+        before = now
+    assert len(before) >= 4
+    assert silent(cluster) == before
+    assert status(cluster, "two")["affected"] == robbed, "its two are there"
+
+
+def test_what_takes_machines_takes_those_that_are_there(cluster: ClusterWorld) -> None:
+    nodes(cluster)
+    cluster.create(outage(what="SpotReclaim"))
+    cluster.create(outage("gone", what="NodesGone", nodes={"matchLabels": {"a": "b"}}))
+    cluster.advance("1m").create(make_node("late").cpu("4").labels({"a": "b"}))
+    cluster.advance("5m")
+    assert [node["metadata"]["name"] for node in cluster.list("nodes")] == ["late"]
+
+
+def test_groups_choose_the_nodes_of_node_groups(cluster: ClusterWorld) -> None:
+    for name, tier in (("g", "cheap"), ("h", "dear")):
+        cluster.create(
+            {
+                "apiVersion": "kubescene.dev/v1alpha1",
+                "kind": "NodeGroup",
+                "metadata": {"name": name, "labels": {"tier": tier}},
+                "spec": {
+                    "size": 2,
+                    "template": {"status": {"capacity": {"cpu": "4", "pods": "10"}}},
+                },
+            }
+        )
+    nodes(cluster)
+    cluster.advance("1m")
+    wanted = outage(groups={"matchLabels": {"tier": "cheap"}})
+    del wanted["spec"]["nodes"]
+    cluster.create(wanted)
+    found = silent(cluster.settle())
+    assert len(found) == 2
+    of = {
+        cluster.get("nodes", name)["metadata"]["labels"]["kubescene.dev/node-group"]
+        for name in found
+    }
+    assert of == {"g"}
+    cluster.patch("nodegroups", "g", {"spec": {"size": 3}}, patch_type="merge")
+    cluster.advance("5m")
+    assert len(silent(cluster)) == 3
+    cluster.create(outage("both", nodes={"matchLabels": {"a": "b"}}, groups={}))
+    assert "chooses none" in status(cluster.settle(), "both")["message"]
+
+
+# -- orders of node groups -----------------------------------------------------------------------
+
+
+def of_groups(what: str, name: str = "o", **spec: object) -> JsonObject:
+    made = outage(name, what, groups={"matchLabels": {"tier": "spot"}}, **spec)
+    del made["spec"]["nodes"]
+    return made
+
+
+def node_group(name: str, tier: str = "spot", **spec: object) -> JsonObject:
+    template = {"status": {"capacity": {"cpu": "4", "memory": "8Gi", "pods": "10"}}}
+    return {
+        "apiVersion": "kubescene.dev/v1alpha1",
+        "kind": "NodeGroup",
+        "metadata": {"name": name, "labels": {"tier": tier}},
+        "spec": {"size": 0, "template": template, **spec},
+    }
+
+
+def instances(cluster: ClusterWorld) -> dict[str, JsonObject]:
+    return {each["metadata"]["name"]: each for each in cluster.list("instances")}
+
+
+def grow(cluster: ClusterWorld, size: int, *names: str) -> None:
+    for name in names:
+        cluster.patch("nodegroups", name, {"spec": {"size": size}})
+    cluster.settle()
+
+
+def test_without_capacity_orders_fail_and_come_again_after_it(cluster: ClusterWorld) -> None:
+    cluster.create(node_group("spot"))
+    cluster.create(node_group("std", "std"))
+    cluster.create(of_groups("NoCapacity", **{"for": "10m"}, code="Stockout"))
+    cluster.settle()
+    assert status(cluster)["affected"] == ["spot"]
+    grow(cluster, 1, "spot", "std")
+    found = instances(cluster)
+    assert found["std-0"]["status"]["phase"] == "Registered"
+    assert found["spot-0"]["status"]["error"] == {
+        "class": "OutOfResource",
+        "code": "Stockout",
+        "message": "there are no more machines",
+    }
+    cluster.advance("10m")
+    grow(cluster, 2, "spot")
+    assert instances(cluster)["spot-1"]["status"]["phase"] == "Registered"
+    assert not cluster.get("nodegroups", "spot")["metadata"].get("annotations")
+
+
+def test_slow_boots_take_so_many_times_as_long(cluster: ClusterWorld) -> None:
+    boot = {"time": "60s", "registration": "10s", "ready": "4s"}
+    cluster.create(node_group("spot", boot=boot, shutdown={"time": "8s"}))
+    cluster.create(of_groups("BootsSlow", "a", bootFactor=1.5))
+    cluster.create(of_groups("BootsSlow", "b", bootFactor=2))
+    cluster.settle()
+    grow(cluster, 1, "spot")
+    spec = instances(cluster)["spot-0"]["spec"]
+    assert spec["boot"] == {"time": "3m", "registration": "30s", "ready": "12s"}
+    assert spec["shutdown"] == {"time": "8s"}
+    cluster.delete("outages", "a")
+    cluster.settle()
+    grow(cluster, 2, "spot")
+    assert instances(cluster)["spot-1"]["spec"]["boot"]["time"] == "2m"
+
+
+def test_a_share_of_boots_fails_when_they_should_have_ended(cluster: ClusterWorld) -> None:
+    cluster.create(node_group("spot", boot={"time": "60s"}))
+    cluster.create(of_groups("BootsFail", failShare=0.5, message="no disk"))
+    cluster.settle()
+    grow(cluster, 40, "spot")
+    assert {each["status"].get("phase") for each in instances(cluster).values() if "status" in each}
+    cluster.advance("1m")
+    phases = [each["status"]["phase"] for each in instances(cluster).values()]
+    assert 10 <= phases.count("Failed") <= 30
+    assert phases.count("Failed") + phases.count("Registered") == 40
+    errors = {
+        e["status"]["error"]["message"]
+        for e in instances(cluster).values()
+        if e["status"]["phase"] == "Failed"
+    }
+    assert errors == {"no disk"}
+
+
+@pytest.mark.parametrize(
+    "annotation",
+    [
+        {"no-capacity.kubescene.dev/x": "no JSON"},
+        {"boots-slow.kubescene.dev/x": "slowly"},
+        {"boots-slow.kubescene.dev/x": "-1"},
+        {"boots-fail.kubescene.dev/x": '{"share": 0}'},
+    ],
+)
+def test_an_annotation_that_makes_no_sense_is_told_by_its_group(
+    cluster: ClusterWorld, annotation: dict[str, str]
+) -> None:
+    group = node_group("spot", size=1)
+    group["metadata"]["annotations"] = annotation
+    cluster.create(group)
+    cluster.advance("1m")
+    (name,) = annotation
+    assert f"annotation {name}: " in cluster.get("nodegroups", "spot")["status"]["message"]
+    assert instances(cluster) == {}

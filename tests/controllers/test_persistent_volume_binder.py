@@ -61,6 +61,27 @@ def test_a_claim_that_waits_gets_the_volume_that_comes_later() -> None:
     assert bound(cluster) == {"c": "v"}
 
 
+def test_a_claim_that_became_too_large_for_its_namespace_waits_and_says_why() -> None:
+    limit = {"type": "PersistentVolumeClaim", "max": {"storage": "1Gi"}}
+    limits = {
+        "apiVersion": "v1",
+        "kind": "LimitRange",
+        "metadata": {"name": "l", "namespace": "default"},
+        "spec": {"limits": [limit]},
+    }
+    fixed = storage_class("fixed", "Immediate", STATIC)
+    cluster = world(fixed, claim("c", "2Gi", "fixed"), limits, events=True)
+    cluster.create(volume("v", "2Gi", "fixed"))
+    cluster.settle()
+    assert bound(cluster) == {}
+    told = {each["message"] for each in cluster.list("events") if each["reason"] == "FailedBinding"}
+    assert any("maximum storage usage per PersistentVolumeClaim is 1Gi" in each for each in told)
+    cluster.delete("limitranges", "l")
+    cluster.create(volume("w", "3Gi", "fixed"))
+    cluster.settle()
+    assert [*bound(cluster)] == ["c"]
+
+
 def test_a_claim_that_waits_gets_its_class_later() -> None:
     cluster = world(claim("c"))
     assert bound(cluster) == {}

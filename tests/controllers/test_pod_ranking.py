@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kubescene.clock import SECOND, Stream, format_time, parse_time
-from kubescene.controllers.builtin.workloads.pod_ranking import (
+from kubescene.controllers.builtin.workloads.replica_sets.pod_ranking import (
     DELETION_COST,
     DeletionOrder,
     RankedPod,
@@ -206,6 +206,30 @@ def test_an_order_that_is_kept_up_is_that_of_all_pods(seed: int, crowds: bool) -
         count = 1 + number % 4
         found = [uids[each] for each in kept.first(SET, count, NOW)]
         assert found == plainly_ordered(pods, related)[:count]
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("asked_every", [1, 5])
+def test_of_pods_alike_on_many_nodes_the_newest_on_a_crowded_one_goes(
+    seed: int, asked_every: int
+) -> None:
+    """Nothing but crowds and age tells them apart; one at a time is asked for, now and then."""
+    chance, kept = Stream(seed), DeletionOrder(relieves_nodes=True)
+    there: dict[str, dict[str, JsonObject]] = {SET: {}, OTHER: {}}
+    for number in range(600):
+        owner = (SET, OTHER)[chance.below(3) == 0]
+        mine, few = there[owner], number % 200 > 120
+        if mine and chance.below(3) < (2 if few else 1):
+            name = [*mine][-1 - chance.below(min(len(mine), 3))]
+            kept.remove(key_of(mine.pop(name)))
+        else:
+            name = f"{owner}-{number:03}"
+            mine[name] = pod(name, node=f"n{chance.below(9)}")
+            kept.put(owner, key_of(mine[name]), mine[name])
+        if number % asked_every == 0:
+            pods = [*there[SET].values()]
+            expected = plainly_ordered(pods, [*pods, *there[OTHER].values()])
+            assert [each.name for each in kept.first(SET, 1, NOW)] == expected[:1]
 
 
 @pytest.mark.parametrize(

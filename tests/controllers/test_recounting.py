@@ -3,10 +3,13 @@
 from typing import Any
 
 from kubescene.api.selectors import from_labels
+from kubescene.controllers.builtin.workloads.deployments.counting import waiting_of
+from kubescene.controllers.builtin.workloads.deployments.rollout import rollout_of
 from kubescene.controllers.builtin.workloads.pod_tally import OwnedPod, PodTally
-from kubescene.controllers.builtin.workloads.replicaset import ReplicaSetReconciler, SettledSet
-from kubescene.controllers.builtin.workloads.rollouts.counting import waiting_of
-from kubescene.controllers.builtin.workloads.rollouts.rollout import rollout_of
+from kubescene.controllers.builtin.workloads.replica_sets.replicaset import (
+    ReplicaSetReconciler,
+    SettledSet,
+)
 from kubescene.controllers.reconcile import ObjectKey
 from kubescene.testing import make_deployment, make_pod
 

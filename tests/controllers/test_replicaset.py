@@ -10,7 +10,7 @@ from kubescene import ScenarioBuilder
 from kubescene.client import Reader
 from kubescene.clock import SECOND
 from kubescene.cluster import ClusterWorld
-from kubescene.controllers.builtin.workloads.replicaset import ReplicaSetReconciler
+from kubescene.controllers.builtin.workloads.replica_sets.replicaset import ReplicaSetReconciler
 from kubescene.controllers.reconcile import ObjectKey, Plan
 from kubescene.controllers.runtime import ReconcilerController
 from kubescene.testing import make_node, make_pod, make_priority_class, make_replica_set
@@ -246,6 +246,17 @@ def test_a_pod_that_no_longer_matches_is_released_and_replaced(world: ClusterWor
     assert len(names(world)) == 2
     assert "ownerReferences" not in world.get("pods", pod)["metadata"]
     assert status(world)["replicas"] == 1
+
+
+def test_pods_are_made_of_the_template_as_it_is_then(world: ClusterWorld) -> None:
+    world.create(make_replica_set("web").replicas(1))
+    world.settle()
+    scale(world, 2)
+    newer = {"spec": {"template": {"metadata": {"annotations": {"version": "2"}}}}}
+    world.patch("replicasets", "web", newer)
+    scale(world, 3)
+    versions = [each["metadata"].get("annotations", {}).get("version") for each in pods(world)]
+    assert versions == [None, None, "2"]
 
 
 # -- status ------------------------------------------------------------------------------------

@@ -6,19 +6,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kubescene.controllers.builtin.workloads.rollouts.limits import Limits, limits_of, resolve
-from kubescene.controllers.builtin.workloads.rollouts.revisions import (
+from kubescene.controllers.builtin.workloads.deployments.revisions import (
     HISTORY_ANNOTATION,
     lengthened,
 )
-from kubescene.controllers.builtin.workloads.rollouts.rolling import (
+from kubescene.controllers.builtin.workloads.deployments.rolling import (
+    Limits,
+    limits_of,
     new_size,
     old_sizes,
     proportional_sizes,
+    resolve,
 )
-from kubescene.controllers.builtin.workloads.rollouts.sets import OwnedSet, count_in
-from kubescene.controllers.builtin.workloads.rollouts.status import has_progressed
-from kubescene.controllers.builtin.workloads.rollouts.templates import same_template, template_hash
+from kubescene.controllers.builtin.workloads.deployments.sets import OwnedSet, count_in
+from kubescene.controllers.builtin.workloads.deployments.status import has_progressed
+from kubescene.controllers.builtin.workloads.deployments.templates import (
+    same_template,
+    template_hash,
+)
 from kubescene.testing import make_deployment
 from kubescene.types import JsonObject
 

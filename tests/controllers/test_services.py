@@ -2,6 +2,8 @@
 
 import pytest
 
+from kubescene.client import ObjectRef
+from kubescene.client.direct import DirectClient
 from kubescene.cluster import ClusterOptions, ClusterWorld
 from kubescene.controllers.builtin.services import addresses, endpoint_slices
 from kubescene.controllers.builtin.services.endpoints import OVER_CAPACITY, truncated
@@ -33,6 +35,14 @@ def run(cluster: ClusterWorld, name: str, ip: str = "", **labels: str) -> None:
     cluster.settle()
     if ip:
         give(cluster, name, ip)
+
+
+def begin(cluster: ClusterWorld, name: str) -> None:
+    """A pod that has no address for an hour."""
+    pod = make_pod(name).labels({"app": "web"}).build()
+    pod["metadata"]["annotations"] = {"kubescene.dev/start-time": "1h"}
+    cluster.create(pod)
+    cluster.settle()
 
 
 def give(cluster: ClusterWorld, name: str, ip: str) -> None:
@@ -71,13 +81,13 @@ def test_worlds_without_events_have_them_too() -> None:
 
 
 def test_a_pod_without_an_address_is_nowhere(world: ClusterWorld) -> None:
-    run(world, "p1")
+    begin(world, "p1")
     serve(world)
     [placeholder] = slices(world)
     assert not placeholder["endpoints"]
     assert placeholder["metadata"]["name"].startswith("web-")
     assert subsets(world) == []
-    assert world.get("Pod", "p1")["status"]["phase"] == "Running"
+    assert world.get("Pod", "p1")["spec"]["nodeName"] == "n1"
 
 
 def test_pods_come_and_go(world: ClusterWorld) -> None:
@@ -270,6 +280,57 @@ def test_text_that_is_no_address_is_none() -> None:
     assert addresses.spelled("::ffff:10.0.0.1") == ("10.0.0.1", "IPv4")
     pod = {"status": {"podIPs": [{"ip": "nowhere"}, {}]}}
     assert addresses.pod_addresses(pod, "IPv4") == []
+
+
+def unready(cluster: ClusterWorld, name: str, since: str) -> None:
+    """A pod is ready no more, from an instant on."""
+    condition = {"type": "Ready", "status": "False", "lastTransitionTime": since}
+    patch = {"status": {"conditions": [condition]}}
+    cluster.patch("Pod", name, patch, subresource="status", patch_type="merge")
+    cluster.settle()
+
+
+def test_a_pass_reads_no_pod_that_is_as_it_was_and_has_no_place(
+    world: ClusterWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So that a Service costs as much per pod over ten thousand of them as over ten."""
+    serve(world)
+    for number in range(30):
+        begin(world, f"p{number}")
+    run(world, "placed", "10.0.0.1")
+    read: list[str] = []
+    find = DirectClient.find
+
+    def noted(client: DirectClient, ref: ObjectRef) -> JsonObject | None:
+        if ref.gvk.kind == "Pod" and client.actor.name.startswith("endpoint"):
+            read.append(ref.name)
+        return find(client, ref)
+
+    monkeypatch.setattr(DirectClient, "find", noted)
+    give(world, "p7", "10.0.0.7")
+    assert sorted(set(read)) == ["p7", "placed"]
+    assert reached(world) == ["10.0.0.1", "10.0.0.7"]
+    read.clear()
+    world.delete("Pod", "p7")
+    assert reached(world) == ["10.0.0.1"]
+    assert set(read) <= {"p7", "placed"}
+
+
+def test_the_time_of_a_change_is_that_of_the_pods_that_have_changed(world: ClusterWorld) -> None:
+    def told() -> str | None:
+        annotations = world.settle().get("Endpoints", "web")["metadata"].get("annotations") or {}
+        return annotations.get("endpoints.kubernetes.io/last-change-trigger-time")
+
+    for name in ("p1", "p2", "p3"):
+        run(world, name, f"10.0.0.{name[1]}")
+    serve(world)
+    world.settle()
+    unready(world, "p1", "2031-01-01T00:00:00Z")
+    assert told() == "2031-01-01T00:00:00Z"
+    unready(world, "p2", "2033-01-01T00:00:00Z")
+    assert told() == "2033-01-01T00:00:00Z"
+    world.delete("Pod", "p3")
+    assert told() is None
 
 
 def test_new_endpoints_go_where_they_fit_best() -> None:

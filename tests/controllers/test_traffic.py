@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kubescene.cluster import ClusterOptions, ClusterWorld
+from kubescene.controllers.builtin.traffic.facts import TrafficMeasured
 from kubescene.controllers.builtin.traffic.reconciler import TrafficReconciler
-from kubescene.controllers.builtin.traffic.serving import Serving, TrafficMeasured
+from kubescene.controllers.builtin.traffic.serving import Serving
 from kubescene.controllers.kubelet import KubeletDelays
 from kubescene.flows.records import RequestColumns, RequestOutcome
 from kubescene.instruments import Instrument

@@ -13,6 +13,7 @@ from kubescene.apiserver.server import Server
 from kubescene.scenario import ScenarioBuilder, load_scenario
 from kubescene.testing import make_node, make_pod
 from kubescene.types import JsonObject
+from playing import reads_files
 
 EXAMPLES = sorted(Path(__file__).parents[2].glob("examples/*/scenario.yaml"))
 
@@ -36,7 +37,7 @@ def used() -> Iterator[Http]:
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.parent.name)
 def test_an_example_in_a_used_server_equals_a_run_of_its_own(used: Http, path: Path) -> None:
     scenario = load_scenario(path)
-    if "objectFrom" in path.read_text():
+    if reads_files(path):
         pytest.skip("reads files of its folder: local runs only")
     alone = kubescene.run(path)
     served = play(used, scenario)

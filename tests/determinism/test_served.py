@@ -14,9 +14,13 @@ from kubescene.errors import ForbiddenError
 from kubescene.runs.staging import cluster_options
 from kubescene.scenario import load_scenario
 from kubescene.types import JsonObject
-from playing import begun
+from playing import begun, reads_files
 
-EXAMPLES = sorted(Path(__file__).parents[2].glob("examples/*/scenario.yaml"))
+EXAMPLES = [
+    path
+    for path in sorted(Path(__file__).parents[2].glob("examples/*/scenario.yaml"))
+    if not reads_files(path)
+]
 LOOKS, MIDDLE = 5, 25
 GRAFFITI = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "graffiti"}}
 
@@ -46,7 +50,7 @@ def test_a_served_run_gives_the_same_status(served: EngineThread, path: Path) ->
     looked = Event()
     served.call(lambda: served.play(attended(engine.play(), looked)))
     while served.call(lambda: engine.scenario.step.major) == 0:
-        pass
+        assert served.call(lambda: served.is_playing), engine.scenario.message
     for _ in range(LOOKS):
         served.call(lambda: cluster.list("pods"))
         assert served.call(lambda: cluster.get("scenarios", name))["status"]["phase"] == "Running"

@@ -10,9 +10,9 @@ import pytest
 import kubescene
 from kubescene.errors import KubesceneError
 from kubescene.experiments import MatrixResult, estimate, matrix
-from kubescene.experiments.executors import Done
+from kubescene.experiments.executors.interface import JobDone
+from kubescene.experiments.executors.processes import Processes
 from kubescene.experiments.jobs import RunJob, played
-from kubescene.experiments.processes import Processes
 from kubescene.runs.requests import RunRequest
 from kubescene.scenario import ScenarioBuilder
 from kubescene.scheduler import SchedulerOptions
@@ -112,7 +112,7 @@ class Backwards:
 
     def each(self, function: Any, arguments: Any) -> Any:
         for number in reversed(range(len(arguments))):
-            yield Done(number, pickle.loads(pickle.dumps(function(arguments[number]))))
+            yield JobDone(number, pickle.loads(pickle.dumps(function(arguments[number]))))
 
     def cancel(self) -> None:
         pass

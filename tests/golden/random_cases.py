@@ -202,8 +202,13 @@ def daemonset(chance: Chance, id: str) -> JsonObject:
             (
                 {"type": "OnDelete"},
                 {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": "100%"}},
+                {
+                    "type": "RollingUpdate",
+                    "rollingUpdate": {"maxSurge": "100%", "maxUnavailable": 0},
+                },
             )
         ),
+        **chance.some(revisionHistoryLimit=chance.number(0, 1)),
     )
     actions: list[Callable[[], JsonObject]] = [
         lambda: with_image(chance, "DaemonSet", "ds"),
@@ -244,6 +249,55 @@ def job(chance: Chance, id: str) -> JsonObject:
         lambda: patched("Job", "j", {"spec": {"suspend": bool(chance.number(0, 1))}}),
     ]
     return {"objects": [obj], "steps": drawn_steps(chance, actions, 1)[:5]}
+
+
+def job_policies(chance: Chance, id: str) -> JsonObject:
+    """An Indexed Job with policies of failure and success, and limits by index."""
+    del id
+    completions = chance.number(2, 4)
+    codes = {"operator": "In", "values": [42]}
+    rules: list[JsonObject] = [
+        {"action": "FailJob", "onExitCodes": codes},
+        {"action": "FailIndex", "onExitCodes": codes},
+        {"action": "Ignore", "onExitCodes": codes},
+        {"action": "Count", "onExitCodes": {"operator": "NotIn", "values": [42]}},
+        {
+            "action": "Ignore",
+            "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}],
+        },
+    ]
+    is_by_index = chance.number(0, 1)
+    allowed = rules if is_by_index else [each for each in rules if each["action"] != "FailIndex"]
+    limits = {"backoffLimitPerIndex": chance.number(0, 2)}
+    limits |= chance.some(maxFailedIndexes=chance.number(0, 2))
+    indexes = {"succeededIndexes": f"0-{chance.number(0, completions - 1)}"}
+    success = chance.one((indexes, {"succeededCount": 1}, {**indexes, "succeededCount": 1}))
+    failure = [chance.one(allowed) for _ in range(chance.number(1, 2))]
+    obj = workload(
+        "Job",
+        "batch/v1",
+        "j",
+        template=template(restartPolicy="Never"),
+        parallelism=chance.number(1, completions),
+        completions=completions,
+        completionMode="Indexed",
+        **(limits if is_by_index else {"backoffLimit": chance.number(0, 3)}),
+        **chance.some(podFailurePolicy={"rules": failure}),
+        **chance.some(successPolicy={"rules": [success]}),
+        **chance.some(ttlSecondsAfterFinished=3600),
+    )
+    one: JsonObject = {"of": "Job/j", "first": 1}
+    ended = {"phase": "Failed", "finishedLongAgo": True}
+    target = {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"}
+    actions: list[Callable[[], JsonObject]] = [
+        lambda: {"pods": one, "set": {"phase": "Succeeded", "finishedLongAgo": True}},
+        lambda: {"pods": one, "set": {**ended, "exitCode": chance.one((1, 42))}},
+        lambda: {"pods": one, "set": {**ended, "exitCode": 42}},
+        lambda: {"pods": one, "set": {**ended, "condition": target}},
+        lambda: {"delete": {"kind": "Pod", **one}},
+    ]
+    steps = drawn_steps(chance, actions, 1)[:5]
+    return {"family": "job", "objects": [obj], "steps": steps}
 
 
 def cronjob(chance: Chance, id: str) -> JsonObject:
@@ -319,7 +373,19 @@ def quota(chance: Chance, id: str) -> JsonObject:
             }
         ),
     }
-    scopes = chance.some(scopes=[chance.one(("BestEffort", "NotTerminating"))])
+    selector: JsonObject = {
+        "scopeName": "PriorityClass",
+        "operator": chance.one(("Exists", "DoesNotExist")),
+    }
+    scopes: JsonObject = chance.one(
+        (
+            {},
+            {"scopes": [chance.one(("NotBestEffort", "NotTerminating", "Terminating"))]},
+            {"scopeSelector": {"matchExpressions": [selector]}},
+        )
+    )
+    if scopes:  # Nothing but pods and what they use can be in a scope.
+        hard = {name: amount for name, amount in hard.items() if not name.startswith("count/")}
     objects = [workload("ResourceQuota", "v1", "q", hard=hard, **scopes)]
     made = iter(range(100))
 
@@ -329,6 +395,7 @@ def quota(chance: Chance, id: str) -> JsonObject:
         )
         spec = template()["spec"]
         spec["containers"][0]["resources"] = resources
+        spec |= chance.one(({}, {"activeDeadlineSeconds": 3600}))
         metadata = {"name": f"p{next(made)}", "labels": LABELS}
         return {"create": {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}}
 
@@ -376,14 +443,402 @@ def gc(chance: Chance, id: str) -> JsonObject:
     return {"objects": objects, "steps": [[delete()] for _ in range(3)]}
 
 
+def endpoints(chance: Chance, id: str) -> JsonObject:
+    """Services over pods that get addresses, are ready or not, go and change their labels."""
+    del id
+    ports = [
+        {"name": "http", "port": 80, "targetPort": chance.one((8080, "web"))},
+        *chance.one(([], [{"name": "dns", "port": 53, "protocol": "UDP", "targetPort": "udp"}])),
+    ]
+    service = workload(
+        "Service",
+        "v1",
+        "svc",
+        selector=LABELS,
+        ports=ports,
+        **chance.some(clusterIP="None", publishNotReadyAddresses=True),
+        **chance.some(trafficDistribution=chance.one(("PreferClose", "PreferSameNode"))),
+    )
+    named = [
+        {"name": "web", "containerPort": 8080},
+        {"name": "udp", "containerPort": 5353, "protocol": "UDP"},
+    ]
+    pods = []
+    for number in range(chance.number(1, 3)):
+        spec = template()["spec"]
+        if opened := named[: chance.number(0, 2)]:
+            spec["containers"][0]["ports"] = opened
+        spec |= chance.one(({}, {"hostname": f"h{number}", "subdomain": "svc"}))
+        labels = chance.one((LABELS, LABELS, {"app": "other"}))
+        metadata = {"name": f"p{number}", "labels": labels}
+        pods.append({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
+
+    def one() -> JsonObject:
+        return {"match": {"name": chance.one(pods)["metadata"]["name"]}}
+
+    def run() -> JsonObject:
+        name = chance.one(pods)["metadata"]["name"]
+        status = {"phase": "Running", "ip": f"10.1.0.{name[1:]}", "bind": f"n{int(name[1:]) + 1}"}
+        return {"pods": {"match": {"name": name}}, "set": {**status, **chance.some(ready=False)}}
+
+    def spec_of(**fields: object) -> JsonObject:
+        return patched("Service", "svc", {"spec": fields})
+
+    actions: list[Callable[[], JsonObject]] = [
+        run,
+        run,
+        run,
+        lambda: {"label": one(), "set": {"labels": chance.one((LABELS, {"app": "other"}))}},
+        lambda: {"delete": {"kind": "Pod", **one()}},
+        lambda: {"pods": one(), "set": {"phase": "Succeeded"}},
+        lambda: spec_of(selector=chance.one((LABELS, {"app": "other"}))),
+        lambda: spec_of(ports=[{**ports[0], "port": chance.one((80, 81))}]),
+        lambda: patched(
+            "Service", "svc", {"metadata": {"labels": {"team": chance.one(("a", "b"))}}}
+        ),
+    ]
+    # One action a step: the annotation of times tells of all changes since the last pass.
+    return {"objects": [service, *pods], "steps": [[chance.one(actions)()] for _ in range(7)]}
+
+
+def limitrange(chance: Chance, id: str) -> JsonObject:
+    """Pods and claims under limits: what they get, and what is refused."""
+    del id
+    amounts = ("100m", "200m", "400m")
+
+    def limits(type: str) -> JsonObject:
+        own = {"max": {"cpu": "400m"}, "min": {"cpu": "50m"}}
+        made = chance.some(**own, maxLimitRequestRatio={"cpu": "2"})
+        if type == "Container":
+            made |= chance.some(default={"cpu": "300m"}, defaultRequest={"cpu": "100m"})
+        return {"type": type, **made}
+
+    objects = [
+        workload("LimitRange", "v1", f"l{number}", limits=[limits(type)])
+        for number, type in enumerate(chance.one((("Container",), ("Container", "Pod"))))
+    ]
+    made = iter(range(100))
+
+    def pod() -> JsonObject:
+        spec = template()["spec"]
+        spec["containers"][0]["resources"] = chance.some(
+            requests={"cpu": chance.one(amounts)}, limits={"cpu": "400m"}
+        )
+        if chance.number(0, 1):
+            spec["initContainers"] = [{"name": "i", "image": "v1"}]
+        metadata = {"name": f"p{next(made)}", "labels": LABELS}
+        return {"create": {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}}
+
+    return {"objects": objects, "steps": [[pod()] for _ in range(5)]}
+
+
+def controller(chance: Chance, id: str) -> JsonObject:
+    """A ReplicationController, and pods of its labels that nobody owns."""
+    del id
+    obj = workload(
+        "ReplicationController",
+        "v1",
+        "rc",
+        replicas=chance.number(0, 3),
+        selector=LABELS,
+        template=template(),
+        **chance.some(minReadySeconds=3600),
+    )
+    made = iter(range(100))
+
+    def orphan() -> JsonObject:
+        metadata = {"name": f"o{next(made)}", "labels": LABELS}
+        spec = template()["spec"]
+        return {"create": {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}}
+
+    of = "ReplicationController/rc"
+    actions: list[Callable[[], JsonObject]] = [
+        orphan,
+        lambda: patched("ReplicationController", "rc", {"spec": {"replicas": chance.number(0, 4)}}),
+        lambda: {"pods": {"of": of, "first": 1}, "set": {"phase": "Failed"}},
+        lambda: {"label": {"of": of, "first": 1}, "set": {"labels": {"app": "released"}}},
+        lambda: {
+            "delete": {
+                "kind": "ReplicationController",
+                "name": "rc",
+                "propagation": chance.one(("Orphan", "Background", "Foreground")),
+            }
+        },
+        lambda: {"create": obj},
+    ]
+    return {"family": "replicaset", "objects": [obj], "steps": drawn_steps(chance, actions)}
+
+
+def adoption(chance: Chance, id: str) -> JsonObject:
+    """ReplicaSets of one selector: orphans, costs of deletion, readiness that has to last."""
+    del id
+    obj = workload(
+        "ReplicaSet",
+        "apps/v1",
+        "rs",
+        replicas=chance.number(1, 3),
+        selector={"matchLabels": LABELS},
+        template=template(),
+        **chance.some(minReadySeconds=3600),
+    )
+    of = {"of": "ReplicaSet/rs"}
+    cost = "controller.kubernetes.io/pod-deletion-cost"
+    actions: list[Callable[[], JsonObject]] = [
+        lambda: patched("ReplicaSet", "rs", {"spec": {"replicas": chance.number(0, 4)}}),
+        lambda: {
+            "label": {**of, chance.one(("first", "last")): 1},
+            "set": {"annotations": {cost: chance.one(("-5", "7", "no number"))}},
+        },
+        lambda: {"pods": {**of, "last": 1}, "set": {"ready": False}},
+        lambda: {
+            "delete": {
+                "kind": "ReplicaSet",
+                "name": "rs",
+                "propagation": chance.one(("Orphan", "Background")),
+            }
+        },
+        lambda: {"create": obj},
+        lambda: patched(
+            "ReplicaSet", "rs", {"spec": {"template": {"metadata": {"labels": {"v": "2"}}}}}
+        ),
+    ]
+    return {"family": "replicaset", "objects": [obj], "steps": drawn_steps(chance, actions)}
+
+
+def rollout(chance: Chance, id: str) -> JsonObject:
+    """A Deployment whose new pods may be broken: deadlines, pauses, rollbacks, readiness."""
+    del id
+    rolling = {"maxSurge": 1, "maxUnavailable": chance.number(0, 1)}
+    obj = workload(
+        "Deployment",
+        "apps/v1",
+        "web",
+        replicas=chance.number(1, 3),
+        selector={"matchLabels": LABELS},
+        strategy=chance.one(
+            ({"type": "Recreate"}, {"type": "RollingUpdate", "rollingUpdate": rolling})
+        ),
+        template=template(),
+        **chance.some(
+            minReadySeconds=chance.one((3, 3600)),
+            progressDeadlineSeconds=chance.one((4000, 2147483647)),
+            paused=True,
+        ),
+    )
+    of = "Deployment/web"
+    actions: list[Callable[[], JsonObject]] = [
+        lambda: with_image(chance, "Deployment", "web"),
+        lambda: patched("Deployment", "web", {"spec": {"replicas": chance.number(0, 4)}}),
+        lambda: patched("Deployment", "web", {"spec": {"paused": bool(chance.number(0, 1))}}),
+        lambda: {"pods": {"of": of, "last": 1}, "set": {"ready": False}},
+        lambda: {"advanceWaitSeconds": 4},
+        lambda: patched(
+            "Deployment", "web", {"metadata": {"annotations": {"a": chance.one(("1", "2"))}}}
+        ),
+    ]
+    return {"family": "deployment", "objects": [obj], "steps": drawn_steps(chance, actions, 3)}
+
+
+def claims(chance: Chance, id: str) -> JsonObject:
+    """A StatefulSet with claims: retention that changes, ordinals that move, orphans."""
+    del id
+    keep = ("Retain", "Delete")
+    data = {
+        "metadata": {"name": "data"},
+        "spec": {
+            "accessModes": ["ReadWriteOnce"],
+            "resources": {"requests": {"storage": "1Gi"}},
+        },
+    }
+    obj = workload(
+        "StatefulSet",
+        "apps/v1",
+        "db",
+        serviceName="db",
+        replicas=chance.number(1, 3),
+        selector={"matchLabels": LABELS},
+        template=template(),
+        podManagementPolicy=chance.one(("OrderedReady", "Parallel")),
+        volumeClaimTemplates=[data],
+        persistentVolumeClaimRetentionPolicy={
+            "whenDeleted": chance.one(keep),
+            "whenScaled": chance.one(keep),
+        },
+        **chance.some(minReadySeconds=3600, revisionHistoryLimit=chance.number(0, 1)),
+    )
+
+    def spec_of(**fields: object) -> JsonObject:
+        return patched("StatefulSet", "db", {"spec": fields})
+
+    actions: list[Callable[[], JsonObject]] = [
+        lambda: with_image(chance, "StatefulSet", "db"),
+        lambda: spec_of(replicas=chance.number(0, 3)),
+        lambda: spec_of(ordinals={"start": chance.number(0, 2)}),
+        lambda: spec_of(
+            persistentVolumeClaimRetentionPolicy={
+                "whenDeleted": chance.one(keep),
+                "whenScaled": chance.one(keep),
+            }
+        ),
+        lambda: {"delete": {"kind": "PersistentVolumeClaim", "name": "data-db-0"}},
+        lambda: {
+            "delete": {
+                "kind": "StatefulSet",
+                "name": "db",
+                "propagation": chance.one(("Orphan", "Background", "Foreground")),
+            }
+        },
+        lambda: {"create": obj},
+    ]
+    return {"family": "statefulset", "objects": [obj], "steps": drawn_steps(chance, actions)}
+
+
+def elastic(chance: Chance, id: str) -> JsonObject:
+    """A Job that is changed while it runs: width, limits, time to live, who manages it."""
+    del id
+    is_indexed = chance.number(0, 1)
+    completions = chance.number(1, 3)
+    obj = workload(
+        "Job",
+        "batch/v1",
+        "j",
+        template=template(restartPolicy=chance.one(("Never", "OnFailure"))),
+        parallelism=completions if is_indexed else chance.number(1, 3),
+        completions=completions,
+        backoffLimit=chance.number(0, 2),
+        **({"completionMode": "Indexed"} if is_indexed else {}),
+        **chance.some(
+            ttlSecondsAfterFinished=chance.one((0, 3600)),
+            activeDeadlineSeconds=3600,
+            suspend=True,
+        ),
+    )
+    long_ago = {"finishedLongAgo": True}
+    every: JsonObject = {"of": "Job/j"}
+    wide = chance.number(1, 3)
+    actions: list[Callable[[], JsonObject]] = [
+        lambda: {"pods": every, "set": {"phase": "Succeeded", **long_ago}, "together": True},
+        lambda: {"pods": every, "set": {"phase": "Failed", **long_ago}, "together": True},
+        lambda: patched(
+            "Job",
+            "j",
+            {"spec": {"parallelism": wide, **({"completions": wide} if is_indexed else {})}},
+        ),
+        lambda: patched("Job", "j", {"spec": {"suspend": bool(chance.number(0, 1))}}),
+        lambda: patched("Job", "j", {"spec": {"backoffLimit": chance.number(0, 3)}}),
+        lambda: patched("Job", "j", {"spec": {"activeDeadlineSeconds": chance.one((1, 7200))}}),
+        lambda: {
+            "delete": {
+                "kind": "Job",
+                "name": "j",
+                "propagation": chance.one(("Orphan", "Background", "Foreground")),
+            }
+        },
+    ]
+    steps = drawn_steps(chance, actions, 1)[:5]
+    return {"family": "job", "objects": [obj], "steps": steps}
+
+
+def namespace(chance: Chance, id: str) -> JsonObject:
+    """A namespace that goes, with what is in it, and what keeps it."""
+    del id
+    held = {"finalizers": ["example.com/hold"]}
+    small: JsonObject = {"terminationGracePeriodSeconds": 2}
+    candidates: list[JsonObject] = [
+        workload("ConfigMap", "v1", "m"),
+        workload("Secret", "v1", "s"),
+        workload("Service", "v1", "svc", ports=[{"port": 80}]),
+        workload("ResourceQuota", "v1", "q", hard={"pods": "5"}),
+        workload("LimitRange", "v1", "l", limits=[]),
+        workload(
+            "Deployment",
+            "apps/v1",
+            "web",
+            replicas=chance.number(1, 2),
+            selector={"matchLabels": LABELS},
+            template=template(**small),
+        ),
+        workload(
+            "Job", "batch/v1", "j", suspend=True, template=template(restartPolicy="Never", **small)
+        ),
+    ]
+    objects = [each for each in candidates if chance.number(0, 1)]
+    for each in objects:
+        if each["kind"] in ("ConfigMap", "Secret"):
+            del each["spec"]
+            each["metadata"] |= chance.one(({}, held))
+    free = [
+        patched(each["kind"], each["metadata"]["name"], {"metadata": {"finalizers": None}})
+        for each in objects
+        if "finalizers" in each["metadata"]
+    ]
+    gone: JsonObject = {
+        "pods": {"match": {"deleting": True}, "first": 9},
+        "set": {"gone": True},
+        "together": True,
+    }
+    metadata = {"name": "late"}
+    late: list[JsonObject] = chance.one(
+        ([], [{"create": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}}])
+    )
+    steps = [
+        [{"rounds": 2}],
+        [{"delete": {"kind": "Namespace", "name": "NS"}}, *late],
+        [{"advanceWaitSeconds": 9}],
+        [gone, *free, {"advanceWaitSeconds": 16}],
+    ]
+    return {"objects": objects, "steps": steps}
+
+
+def accounts(chance: Chance, id: str) -> JsonObject:
+    """Service accounts, their tokens, and pods that need them."""
+    del id
+    annotation = "kubernetes.io/service-account.name"
+
+    def secret(name: str) -> JsonObject:
+        metadata = {"name": name, "annotations": {annotation: chance.one(("robot", "default"))}}
+        type = "kubernetes.io/service-account-token"
+        return {
+            "create": {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": type}
+        }
+
+    def pod(name: str) -> JsonObject:
+        spec = template(serviceAccountName=chance.one(("robot", "default")))["spec"]
+        metadata = {"name": name, "labels": LABELS}
+        return {"create": {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}}
+
+    robot = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "robot"}}
+    made = iter(range(100))
+    actions: list[Callable[[], JsonObject]] = [
+        lambda: secret(f"t{next(made)}"),
+        lambda: pod(f"p{next(made)}"),
+        lambda: {"delete": {"kind": "ServiceAccount", "name": chance.one(("robot", "default"))}},
+        lambda: {"delete": {"kind": "ConfigMap", "name": "kube-root-ca.crt"}},
+        lambda: patched("ConfigMap", "kube-root-ca.crt", {"data": {"x": chance.one("ab")}}),
+    ]
+    steps = [[chance.one(actions)()] for _ in range(5)]
+    objects = chance.one(([], [robot]))
+    return {"family": "serviceaccount", "objects": objects, "steps": steps}
+
+
 FAMILIES: Mapping[str, Callable[[Chance, str], JsonObject]] = {
     "deployment": deployment,
     "replicaset": replicaset,
     "statefulset": statefulset,
     "daemonset": daemonset,
     "job": job,
+    "jobpolicy": job_policies,
     "cronjob": cronjob,
     "pdb": pdb,
     "quota": quota,
     "gc": gc,
+    "endpoints": endpoints,
+    "limitrange": limitrange,
+    "controller": controller,
+    "adoption": adoption,
+    "rollout": rollout,
+    "claims": claims,
+    "elastic": elastic,
+    "namespace": namespace,
+    "accounts": accounts,
 }

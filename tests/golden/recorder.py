@@ -8,6 +8,7 @@ and writes what is seen after each step. ``--random FAMILY:SEED...`` makes cases
 
 import argparse
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -155,7 +156,8 @@ class RealCaseWorld:
         try:
             self._client.create(obj)
         except AlreadyExistsError:
-            if obj["kind"] != "Node":  # Nodes are shared by all cases.
+            # Nodes are shared by all cases, and the account may have come this very moment.
+            if obj["kind"] not in ("Node", "ServiceAccount", "ConfigMap"):
                 raise
 
     def patch(
@@ -195,10 +197,23 @@ def recorded(case: JsonObject, server: RealServer, attempt: int = 0) -> JsonObje
             steps.append({"do": step["do"], "see": seen, "t": seconds})
         sees = least_permuted([each["see"] for each in steps], played.get("alike") or [])
         for step, see in zip(steps, sees, strict=True):
-            step["see"] = see
+            step["see"] = refusals_sorted(see)
         return {**played, "steps": steps}
     finally:
         client.close()
+
+
+REFUSALS = re.compile(r"(.* is forbidden: )\[(.*)\]", re.DOTALL)
+NEXT_REFUSAL = re.compile(r", (?=minimum |maximum |\S+ max limit )")
+
+
+def refusals_sorted(see: JsonObject) -> JsonObject:
+    """What is seen with several refusals of one message in order: the real one is chance."""
+    for answer in see.get("answers") or ():
+        if found := REFUSALS.fullmatch(answer.get("message") or ""):
+            told = ", ".join(sorted(NEXT_REFUSAL.split(found[2])))
+            answer["message"] = f"{found[1]}[{told}]"
+    return see
 
 
 def differences(case: JsonObject) -> Sequence[GoldenDifference]:

@@ -41,6 +41,53 @@ def test_decisions_equal_those_of_the_controller(family: str) -> None:
     assert tally.is_equal, "\n".join(str(each) for each in tally.first)
 
 
+IN_OBJECTS = {
+    "behavior-policies": 10,
+    "bounds": 22,
+    "closed-loop": 8,
+    "container-resource": 27,
+    "external-metric": 23,
+    "lifecycle": 30,
+    "multi-metric": 27,
+    "object-metric": 25,
+    "odd": 22,
+    "pods-metric": 30,
+    "random": 42,
+    "resource-utilization": 30,
+    "resource-value": 29,
+    "tolerance": 30,
+    "unready-missing": 30,
+}
+"""Of how many cases everything can be in an API server: gated fields and such are left out."""
+
+
+@pytest.mark.parametrize("plain", [False, True])
+@pytest.mark.parametrize("family", IN_OBJECTS)
+def test_the_controller_decides_the_same_about_objects(family: str, plain: bool) -> None:
+    [tally] = replay_files([DATA / f"{family}.jsonl.gz"], objects=True, plain=plain)
+    assert tally.is_equal, "\n".join(str(each) for each in tally.first)
+    assert tally.equal_cases == IN_OBJECTS[family]
+    assert tally.cases == tally.equal_cases + len(tally.left_out)
+
+
+@pytest.mark.parametrize(
+    "aspect",
+    [
+        HorizontalAspect.SCALED_TO,
+        HorizontalAspect.DESIRED,
+        HorizontalAspect.LAST_SCALE_TIME,
+        HorizontalAspect.EVENTS,
+        HorizontalAspect.STATE,
+    ],
+)
+def test_an_altered_recording_is_a_difference_in_objects(aspect: HorizontalAspect) -> None:
+    golden = deepcopy(recorded(aspect))
+    container, key = places(golden.result, ALTERED[aspect][1].split("/"))[0]
+    container[key] = altered(container[key])
+    tally = tally_of(golden, objects=True)
+    assert tally.compared[aspect] - tally.equal[aspect] == 1, tally.first
+
+
 def goldens(family: str) -> Iterator[Golden]:
     return read_goldens(DATA / f"{family}.jsonl.gz")
 
@@ -88,9 +135,9 @@ def recorded(aspect: HorizontalAspect) -> Golden:
     return next(golden for golden in goldens(family) if places(golden.result, path.split("/")))
 
 
-def tally_of(golden: Golden) -> GoldenTally:
+def tally_of(golden: Golden, *, objects: bool = False) -> GoldenTally:
     tally = GoldenTally(golden.family)
-    replay(golden, tally)
+    replay(golden, tally, objects=objects)
     return tally
 
 

@@ -203,3 +203,57 @@ def test_times_may_have_fractions() -> None:
     replay(Golden(case, result), tally)
     assert tally.compared[VerticalAspect.HISTORY] > 0
     assert tally.equal[VerticalAspect.HISTORY] == tally.compared[VerticalAspect.HISTORY]
+
+
+@pytest.mark.parametrize("plain", [False, True])
+@pytest.mark.parametrize(
+    ("family", "played"),
+    [
+        ("admission", 20),
+        ("odd-admission", 4),
+        ("odd-updater", 4),
+        ("random-admission", 5),
+        ("random-updater", 7),
+        ("updater", 43),
+    ],
+)
+def test_updater_and_admission_decide_the_same_about_objects(
+    family: str, played: int, plain: bool
+) -> None:
+    [tally] = replay_files([DATA / f"{family}.jsonl.gz"], objects=True, plain=plain)
+    assert tally.is_equal, "\n".join(str(each) for each in tally.first)
+    assert (tally.equal_cases, tally.equal_cases + len(tally.left_out)) == (played, tally.cases)
+
+
+@pytest.mark.parametrize("path", ["pods/*/patches/*/value", "evicted"])
+def test_what_is_altered_is_found_in_objects(path: str) -> None:
+    family = "updater" if path == "evicted" else "admission"
+    found = 0
+    for golden in read_goldens(DATA / f"{family}.jsonl.gz"):
+        tally = GoldenTally(family)
+        replay(golden, tally, objects=True)
+        if tally.left_out or not golden.result.get("evicted", True):
+            continue
+        result = deepcopy(golden.result)
+        if path == "evicted":
+            result["evicted"] = result["evicted"][1:]
+        else:
+            quantities = [
+                (container, key)
+                for container, key in places(result, path.split("/"))
+                if container["path"].endswith(("/cpu", "/memory"))
+            ]
+            if not quantities:
+                continue
+            quantities[0][0]["value"] = "123m"
+        tally = GoldenTally(family)
+        replay(Golden(golden.case, result), tally, objects=True)
+        found += 1
+        assert not tally.is_equal, golden.id
+    assert found > 5
+
+
+def test_other_recordings_have_no_objects(capsys: pytest.CaptureFixture[str]) -> None:
+    file = str(DATA.parent / "kpa" / "plain.jsonl.gz")
+    assert main(["--objects", file]) == 2
+    assert "only recordings of the horizontal and the vertical" in capsys.readouterr().err

@@ -6,7 +6,7 @@ from typing import Any
 
 import kubescene
 from kubescene.cluster import Cluster
-from kubescene.lane.lane import Counts
+from kubescene.lane.lane import LaneCounts
 from kubescene.testing import make_deployment, make_node, make_pod
 
 Change = tuple[str, bytes, bytes | None]
@@ -35,13 +35,13 @@ def files(directory: Path) -> dict[str, bytes]:
     return {each.name: each.read_bytes() for each in sorted(directory.iterdir())}
 
 
-def counts(run: kubescene.Run) -> Counts:
+def counts(run: kubescene.Run) -> LaneCounts:
     lane = run.cluster.lane
     assert lane is not None
     return lane.counts
 
 
-def compared(scenario: Any, directory: Path) -> Counts:
+def compared(scenario: Any, directory: Path) -> LaneCounts:
     """How the lane was used, after everything else was found to be the same without it."""
     fast = kubescene.run(scenario, out=directory / "fast", full_status=True)
     plain = kubescene.run(scenario, out=directory / "plain", full_status=True, plain=True)

@@ -14,7 +14,7 @@ from kubescene.runs.requests import RunRequest, read
 from kubescene.runs.staging import stage
 from kubescene.scenario.engine import Engine
 from kubescene.shortcuts import ALL, PLAIN
-from kubescene.testing import make_pod
+from kubescene.testing import make_node, make_pod
 from lane.both_ways import changes, compared, counts, deployment, nodes, pod, records
 from random_scenarios import random_scenario, random_scenarios
 
@@ -28,6 +28,13 @@ def test_counted_pods_go_through_all_but_the_last(tmp_path: Path) -> None:
     assert (found.pods, found.shown) == (199, 1)
     assert found.created > 190
     assert set(found.left) == {"the last pod"}
+
+
+def test_pods_that_name_no_node_in_so_many_words_are_bound_the_long_way(tmp_path: Path) -> None:
+    unusual = pod().build()
+    unusual["spec"] = {"nodeName": "", **unusual["spec"]}
+    found = compared(nodes(MANY).create(unusual, count=10).done(), tmp_path)
+    assert (found.pods, found.left["an unusual binding"]) == (0, 9)
 
 
 def test_pods_that_find_no_room_leave_the_lane_and_those_before_them_are_as_ever(
@@ -85,12 +92,114 @@ def test_pods_that_take_time_to_start_are_bound_in_the_lane(
     assert found.pods == 99
 
 
+LIVES = [
+    pytest.param({"run-time": "10s"}, {}, id="alike"),
+    pytest.param({"run-time": "7300ms", "exit-code": "3"}, {}, id="failing"),
+    pytest.param({"run-time": "{uniform: {min: 1s, max: 40s}}"}, {}, id="drawn"),
+    pytest.param({"start-time": "3s", "run-time": "0s"}, {}, id="late, and over at once"),
+    pytest.param({"pull-time": "4s", "pull-failures": "1"}, {}, id="pulled"),
+    pytest.param({"run-time": "5s", "exit-code": "1"}, {"restartPolicy": "Always"}, id="crashing"),
+    pytest.param({"ready-time": "2s"}, {"activeDeadlineSeconds": 9}, id="cut off"),
+    pytest.param({}, {"readinessGates": [{"conditionType": "example.com/gate"}]}, id="gated"),
+]
+
+
+@pytest.mark.parametrize(("said", "spec"), LIVES)
+def test_pods_with_a_life_of_their_own_are_bound_in_the_lane(
+    said: dict[str, str], spec: dict[str, Any], tmp_path: Path
+) -> None:
+    """Their kubelet has its turn, and the plain ones between them need none."""
+    made = pod("life").build()
+    if said:
+        made["metadata"]["annotations"] = {f"kubescene.dev/{name}": said[name] for name in said}
+    made["spec"] = {"restartPolicy": "Never", **made["spec"], **spec}
+    built = nodes(30).create(made, count=12).create(pod(), count=6).create(deployment(4))
+    built.step(3).advance("8s").step(4).delete("v1", "Pod", "life-3").advance("2m")
+    assert compared(built.done(), tmp_path).pods == 21
+
+
+def test_of_pods_that_are_alike_only_some_are_said_to_end(tmp_path: Path) -> None:
+    built = nodes(30)
+    for turn in range(12):
+        made = make_pod(f"pod-{turn}").cpu("100m").memory("1Gi")
+        built.create(made.annotate({"kubescene.dev/run-time": "5s"}) if turn % 3 == 1 else made)
+    found = compared(built.step(3).advance("1m").done(), tmp_path)
+    assert (found.pods, found.shown) == (11, 1 + 4)
+
+
+def test_pods_of_jobs_are_bound_in_the_lane(tmp_path: Path) -> None:
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "job-$(INDEX)"}}
+    template = {
+        "metadata": {"annotations": {"kubescene.dev/run-time": "30s"}},
+        "spec": {**pod().build()["spec"], "restartPolicy": "Never"},
+    }
+    built = nodes(MANY).create({**job, "spec": {"template": template, "completions": 2}}, count=15)
+    found = compared(built.step(3).advance("5m").done(), tmp_path)
+    assert (found.pods, found.shown) == (28, 28)
+
+
 def test_deletion_and_preemption_right_after_see_the_pods_as_ever(tmp_path: Path) -> None:
     high = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "value": 100}
     built = nodes(3, cpu="4").create({**high, "metadata": {"name": "high"}})
     built.create(pod(cpu="1"), count=12).step(3).create(pod("top", "3").priority_class("high"))
     built.step(4).delete("v1", "Pod", "pod-3").create(pod("next", "500m"), count=4)
     assert compared(built.advance("1m").done(), tmp_path).pods > 10
+
+
+def volumes(name: str, storage_class: str, count: int) -> list[tuple[dict[str, Any], int]]:
+    """Claims, each bound to a volume of its own, or to be bound with its pod."""
+    bound = not storage_class
+    spec = {"accessModes": ["ReadWriteOnce"], "storageClassName": storage_class}
+    place = {"namespace": "default", "name": f"{name}-$(INDEX)"}
+    source = {"csi": {"driver": "disk.example.com", "volumeHandle": "v-$(INDEX)"}}
+    volume = {"capacity": {"storage": "1Gi"}, **spec, **source}
+    claim = {"resources": {"requests": {"storage": "1Gi"}}, **spec}
+    if bound:
+        volume, claim = {**volume, "claimRef": place}, {**claim, "volumeName": f"{name}-$(INDEX)"}
+    own = {"apiVersion": "v1", "metadata": {"name": place["name"]}}
+    return [
+        ({**own, "kind": "PersistentVolume", "spec": volume}, count),
+        ({**own, "kind": "PersistentVolumeClaim", "spec": claim}, count),
+    ]
+
+
+def with_claim(name: str, claim: str) -> Any:
+    made = pod(name).build()
+    source = {"persistentVolumeClaim": {"claimName": f"{claim}-$(INDEX)"}}
+    made["spec"]["volumes"] = [{"name": "data", **source}]
+    return made
+
+
+def test_pods_whose_volumes_are_bound_go_through_and_those_bound_with_their_pod_do_not(
+    tmp_path: Path,
+) -> None:
+    built = nodes(MANY)
+    later: dict[str, Any] = {"provisioner": "kubernetes.io/no-provisioner"}
+    later |= {"volumeBindingMode": "WaitForFirstConsumer", "metadata": {"name": "later"}}
+    built.create({"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", **later})
+    for each, count in (*volumes("bound", "", 60), *volumes("free", "later", 10)):
+        built.create(each, count=count)
+    built.step(3).create(with_claim("first", "bound"), count=40).create(pod(), count=20)
+    built.step(4).create(with_claim("waits", "free"), count=10)
+    built.create(with_claim("lost", "nowhere"), count=3)
+    built.step(5).create(with_claim("second", "bound"), count=60)
+    found = compared(built.advance("1m").done(), tmp_path)
+    assert found.pods > 100
+    assert 0 < found.left["more than a binding"] < 5
+    assert found.left["those like it take more than a binding"] > 8
+
+
+def test_pods_that_fail_one_after_the_other_ask_no_more_until_one_is_bound(tmp_path: Path) -> None:
+    high = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "value": 100}
+    built = nodes(20, cpu="2").create({**high, "metadata": {"name": "high"}})
+    built.create(pod(cpu="1"), count=40).step(3)
+    built.create(pod("top", "2").priority_class("high"), count=10).step(4)
+    node = make_node("late-$(INDEX)").cpu("32").memory("256Gi")
+    built.create(node, count=5).create(pod("more", "2").priority_class("high"), count=20)
+    found = compared(built.done(), tmp_path)
+    assert found.left["more than a binding"] == 1
+    assert found.left["those like it take more than a binding"] > 8
+    assert found.pods == 39 + 18
 
 
 @pytest.mark.parametrize("seed", range(100, 112))

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from errno import ENOSPC
+from pathlib import Path
 
 import pytest
 
@@ -11,8 +12,10 @@ from kubescene.cluster import ClusterOptions, ClusterWorld
 from kubescene.control import ControllerContext, Progress
 from kubescene.errors import ExpiredError, ForbiddenError
 from kubescene.live import LiveScenarios
+from kubescene.live.finished import FinishedRuns, files_of
 from kubescene.live.runs import LiveRun, StoreRunFactory
 from kubescene.live.scenarios import RECONFIGURED
+from kubescene.runs.catalogue import Runs
 from kubescene.runs.sinks import MemorySink
 from kubescene.scenario import ScenarioBuilder
 from kubescene.scenario.phases import ResultsStrategy
@@ -28,6 +31,7 @@ class Stage:
         results: ResultsStrategy = ResultsStrategy.AT_MOVING_NEXT_STEP,
         items: Sequence[JsonObject] = (),
         makes_runs: type[StoreRunFactory] = StoreRunFactory,
+        catalogue: Runs | None = None,
     ) -> None:
         clock = WallClock()
         self.cluster = ClusterWorld(ClusterOptions(events=True), clock=clock, server_clock=clock)
@@ -35,7 +39,7 @@ class Stage:
         self.cluster.registry.track_fields = True
         self.cluster.store.own()
         factory = makes_runs(self.cluster, results)
-        self.live = LiveScenarios(self.cluster, results, factory=factory)
+        self.live = LiveScenarios(self.cluster, results, factory=factory, catalogue=catalogue)
         self.live.begin()
 
     def settle(self) -> None:
@@ -316,6 +320,23 @@ def test_the_newest_runs_are_kept_and_of_older_ones_the_timeline(stage: Stage) -
     assert stage.live.run_named("a") is None
 
 
+def test_a_scenario_is_set_back_only_if_its_end_was_seen(stage: Stage) -> None:
+    """A server that is not ours shows for a while what was there before its end."""
+    stage.cluster.create(simple().done())
+    stage.settle()
+    played = stage.live.run_named("s")
+    assert played is not None
+    finished, uid = FinishedRuns(), played.uid
+    assert not finished.is_set_back(uid, is_over=True)
+    assert not finished.is_set_back(uid, is_over=False)  # never played here
+    finished.add(played)
+    assert not finished.is_set_back(uid, is_over=False)
+    assert not finished.is_set_back(uid, is_over=True)
+    assert finished.is_set_back(uid, is_over=False)
+    finished.forget(uid)
+    assert not finished.is_set_back(uid, is_over=False)
+
+
 def test_a_large_run_leaves_room_for_no_other_but_stays_itself(stage: Stage) -> None:
     stage.live.finished.most_facts = 3
     for name in ("a", "b"):
@@ -384,3 +405,54 @@ def test_who_waits_is_told_when_the_one_before_ends_by_itself(stage: Stage) -> N
     assert stage.live.moments() is not None
     told = stage.cluster.get("scenarios", "third")["status"]["message"]
     assert told == 'scenario "second" comes first'
+
+
+def test_many_that_come_at_one_instant_come_in_many_moments(stage: Stage) -> None:
+    """Whoever has a question is heard between them; the world rests when all are there."""
+    pod = make_pod("p-$(INDEX)").cpu("1m").build()
+    builder = ScenarioBuilder("bursts").create(make_node("n").cpu("64").memory("64Gi"))
+    body = {"object": pod, "count": 900, "arrivals": {"bursts": {"every": "1m", "size": 450}}}
+    scenario = builder.advance("2m").done().build()
+    scenario["spec"]["operations"].insert(1, {"id": "come", "step": 1, "createOperation": body})
+    stage.cluster.create(scenario)
+    most, before = 0, stage.cluster.store.revision
+    for _ in stage.begin():
+        after = stage.cluster.store.revision
+        # The world begins anew, and with it its revisions.
+        most, before = max(most, after - before), after
+        stage.live.look()
+    assert stage.phase("bursts") == "Succeeded"
+    assert len(stage.cluster.list("pods")) == 900
+    assert most < 300
+
+
+def test_a_scenario_without_spec_waits_for_operations(stage: Stage) -> None:
+    scenario = simple("s").done().build()
+    spec = scenario.pop("spec")
+    stage.cluster.create(scenario)
+    stage.settle()
+    assert stage.phase("s") == "Paused"
+    stage.cluster.patch("scenarios", "s", {"spec": spec})
+    stage.settle()
+    assert stage.phase("s") == "Succeeded"
+    assert stage.cluster.get("pods", "p")["spec"]["nodeName"] == "n"
+
+
+def test_a_run_is_kept_with_all_its_files_and_how_it_ended(tmp_path: Path) -> None:
+    stage = Stage(catalogue=Runs(tmp_path))
+    stage.cluster.create(simple("whole").done())
+    stage.settle()
+    played = stage.live.run_named("whole")
+    assert played is not None
+    files = {name: made() for name, made in files_of(played)}
+    stage.cluster.create(simple("left"))
+    stage.settle()
+    assert stage.phase("left") == "Paused"
+    stage.cluster.delete("scenarios", "left")
+    stage.settle()
+    stage.live.close()
+    whole, left = sorted(Runs(tmp_path).list(), key=lambda entry: entry.number)
+    assert (whole.name, whole.phase, whole.message) == ("whole", "Succeeded", "")
+    assert (left.name, left.phase) == ("left", "Failed")
+    assert {name: Runs(tmp_path).read(whole.id, name) for name in files} == files
+    assert all(files.values())

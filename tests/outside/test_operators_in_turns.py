@@ -20,6 +20,9 @@ UNCHANGED = [
     ("2.4", "ObjectCreated", "b-1"),
 ]
 
+WATCHER = f"{FAN_OUT} --label nobody-has-it"
+"""Watches ConfigMaps, as all of them do, and has nothing to do with any."""
+
 
 def played(command: str, **declared: object) -> Played:
     outside = {"name": "fan-out", "timeout": "60s", **declared}
@@ -75,6 +78,30 @@ def test_one_that_never_comes_is_named() -> None:
     assert run.phase == "Failed"
     assert "controller fan-out: after 1 s nobody watches anything in its name" in run.message
     assert "kubescene kubeconfig --as fan-out" in run.message
+
+
+def test_one_that_runs_and_never_comes_is_not_to_be_started() -> None:
+    with stage({"fan-out": "sleep 600"}) as made:
+        declared = {"name": "fan-out", "attachTimeout": "1s"}
+        run = made.play(scenario(STORY, declared, simulated=("fan-out",)))
+    assert run.phase == "Failed"
+    assert "after 1 s the program runs, but nobody watches anything in its name" in run.message
+    assert "start the program" not in run.message
+
+
+def test_of_a_run_that_it_has_failed_nobody_promises_the_same_bytes() -> None:
+    """What the others did until then is no promise, either."""
+    programs = {"fan-out": f"{FAN_OUT} --park --hang-after 4", "other": WATCHER}
+    outside = [{"name": "other", "timeout": "60s"}, {"name": "fan-out", "timeout": "2s"}]
+    with stage(programs) as made:
+        run = made.play(scenario(STORY, *outside, simulated=("other", "fan-out")))
+    assert "controller fan-out: after 2 s its loop was not over" in run.message
+    told = {each["name"]: (each["sameBytes"], each["message"]) for each in run.status["outside"]}
+    why = "the scenario failed because of {}: when it did depends on the machine"
+    assert told == {
+        "other": (False, why.format("fan-out")),
+        "fan-out": (False, why.format("it")),
+    }
 
 
 def test_after_a_failure_the_next_scenario_plays() -> None:

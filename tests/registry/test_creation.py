@@ -9,6 +9,7 @@ from kubescene.api.scheme import GroupVersionKind
 from kubescene.client import DirectClient, ObjectRef
 from kubescene.errors import AlreadyExistsError, BadRequestError, InvalidError
 from kubescene.registry import Registry
+from kubescene.registry.preparation import with_both_sources
 
 SERVICE = GroupVersionKind("", "v1", "Service")
 DEPLOYMENT = GroupVersionKind("apps", "v1", "Deployment")
@@ -316,6 +317,50 @@ def test_job_selects_its_own_pods(client: DirectClient) -> None:
     }
 
 
+CLAIM = {"kind": "PersistentVolumeClaim", "name": "x"}
+FOO = {"apiGroup": "e.com", "kind": "F", "name": "x"}
+ELSEWHERE = {**FOO, "namespace": "other"}
+
+
+@pytest.mark.parametrize(
+    ("source", "ref", "kept"),
+    [
+        (CLAIM, None, (CLAIM, CLAIM)),
+        (None, CLAIM, (CLAIM, CLAIM)),
+        (None, FOO, (FOO, FOO)),
+        (FOO, FOO, (FOO, FOO)),
+        (None, {**FOO, "namespace": ""}, (FOO, {**FOO, "namespace": ""})),
+        (FOO, None, (None, None)),
+        (None, ELSEWHERE, (None, None)),
+        (FOO, ELSEWHERE, (None, None)),
+        (CLAIM, ELSEWHERE, (CLAIM, CLAIM)),
+        (None, None, (None, None)),
+    ],
+)
+def test_both_sources_of_a_claim_say_the_same(
+    client: DirectClient, source: Any, ref: Any, kept: tuple[Any, Any]
+) -> None:
+    """As kube-apiserver drops and completes them (KEP-1495), with its gates as they are."""
+    made = client.create(claim(dataSource=source, dataSourceRef=ref)).decode()["spec"]
+    assert (made.get("dataSource"), made.get("dataSourceRef")) == kept
+
+
+def test_sources_of_a_claim_that_differ_are_refused(client: DirectClient) -> None:
+    with pytest.raises(InvalidError, match="must match dataSourceRef"):
+        client.create(claim(dataSource=FOO, dataSourceRef=CLAIM))
+
+
+def claim(**spec: Any) -> dict[str, Any]:
+    given = {name: value for name, value in spec.items() if value is not None}
+    storage = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "c"},
+        "spec": {**storage, **given},
+    }
+
+
 def test_daemon_set_counts_its_templates(client: DirectClient) -> None:
     ref = ObjectRef(DAEMON_SET, "w", "default")
     first = created(client, workload("DaemonSet"))["metadata"]
@@ -397,3 +442,91 @@ def test_events_of_the_newer_group_have_rules_of_their_own(
     client.create(event)
     with pytest.raises(InvalidError, match=rf"{field}: (Invalid|Required) value"):
         client.create({**event, **change, "metadata": {"name": "f", "namespace": "default"}})
+
+
+NO_SELECTOR = {"matchExpressions": [{"key": "a", "operator": ""}]}
+NO_OPERATOR = 'matchExpressions[0].operator: Invalid value: "": not a valid selector operator'
+
+
+def matching(selector: dict[str, Any]) -> dict[str, Any]:
+    return {"namespaceSelector": selector, "objectSelector": selector}
+
+
+@pytest.mark.parametrize(
+    ("kind", "members", "paths"),
+    [
+        (
+            ("rbac.authorization.k8s.io", "v1", "ClusterRole"),
+            {"aggregationRule": {"clusterRoleSelectors": [{}, NO_SELECTOR]}},
+            ["aggregationRule.clusterRoleSelectors[1]"],
+        ),
+        (
+            ("networking.k8s.io", "v1", "NetworkPolicy"),
+            {
+                "spec": {
+                    "podSelector": NO_SELECTOR,
+                    "ingress": [
+                        {"from": [{"namespaceSelector": NO_SELECTOR}, {"podSelector": NO_SELECTOR}]}
+                    ],
+                    "egress": [{"to": [{"podSelector": NO_SELECTOR}]}],
+                }
+            },
+            [
+                "spec.podSelector",
+                "spec.ingress[0].from[0].namespaceSelector",
+                "spec.ingress[0].from[1].podSelector",
+                "spec.egress[0].to[0].podSelector",
+            ],
+        ),
+        (
+            ("storage.k8s.io", "v1", "CSIStorageCapacity"),
+            {"storageClassName": "a", "nodeTopology": NO_SELECTOR},
+            ["nodeTopology"],
+        ),
+        (
+            ("admissionregistration.k8s.io", "v1", "ValidatingWebhookConfiguration"),
+            {
+                "webhooks": [
+                    {
+                        "name": "a.b.c",
+                        "sideEffects": "None",
+                        "admissionReviewVersions": ["v1"],
+                        "clientConfig": {"url": "https://x"},
+                        **matching(NO_SELECTOR),
+                    }
+                ]
+            },
+            ["webhooks[0].namespaceSelector", "webhooks[0].objectSelector"],
+        ),
+        *(
+            (
+                ("admissionregistration.k8s.io", "v1", f"{kind}AdmissionPolicyBinding"),
+                {"spec": {"policyName": "p", **more, "matchResources": matching(NO_SELECTOR)}},
+                [
+                    "spec.matchResources.namespaceSelector",
+                    "spec.matchResources.objectSelector",
+                ],
+            )
+            for kind, more in (("Validating", {"validationActions": ["Deny"]}), ("Mutating", {}))
+        ),
+    ],
+)
+def test_a_selector_that_is_none_is_refused_wherever_it_stands(
+    client: DirectClient, kind: tuple[str, str, str], members: dict[str, Any], paths: list[str]
+) -> None:
+    """In the words and in the order of a kube-apiserver."""
+    found = GroupVersionKind(*kind)
+    body = {"apiVersion": found.api_version, "kind": found.kind, "metadata": {"name": "x"}}
+    with pytest.raises(InvalidError) as refused:
+        client.create({**body, **members})
+    said = [f"{path}.{NO_OPERATOR}" for path in paths]
+    if found.kind == "ClusterRole":
+        said.append(f"{paths[0]}: Invalid value: null: invalid label selector.")
+    listed = said[0] if len(said) == 1 else f"[{', '.join(said)}]"
+    assert str(refused.value) == f'{found.kind}.{found.group} "x" is invalid: {listed}'
+
+
+def test_a_claim_that_was_kept_with_a_source_elsewhere_keeps_its_spelling() -> None:
+    """A world on disk may hold one from before; the old spelling cannot say where its source is."""
+    kept = claim(dataSourceRef=ELSEWHERE)
+    assert with_both_sources(kept) == kept

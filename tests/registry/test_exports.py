@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import kubescene
+from kubescene.api.scheme import GroupResource
 from kubescene.errors import BadRequestError
 from kubescene.testing import make_node, make_pod, make_replica_set
 
@@ -100,6 +101,35 @@ def test_placed_pods_stay_where_they_are_and_are_counted() -> None:
     assert {pod["spec"]["nodeName"] for pod in copy.list("pods", labels="app=web")} <= {"n1", "n2"}
 
 
+def test_pods_that_give_way_to_others_of_their_names_take_no_room() -> None:
+    """Two of 1 CPU on a node of 4, brought three times: there are still 2 CPU."""
+    cluster = kubescene.Cluster()
+    cluster.create(make_node("n").cpu("4").memory("8Gi"))
+    placed = [make_pod(name).cpu("1").on("n").build() for name in ("a", "b")]
+    waiting = make_pod("waits").cpu("8").build()
+    for _ in range(3):
+        cluster.load({"kind": "List", "items": [*placed, waiting]})
+        cluster.settle()
+    cluster.create(make_pod("next").cpu("2"))
+    assert cluster.settle().pod("next").is_ready
+
+
+def test_who_watches_hears_that_another_object_has_the_name() -> None:
+    cluster = kubescene.Cluster()
+    cluster.create(make_pod("a").cpu("1"))
+    before = cluster.get("pods", "a")["metadata"]["uid"]
+    heard: list[tuple[str, bool]] = []
+    cluster.store.subscribe(
+        lambda change: heard.append((change.type.value, change.record.uid == before)),
+        [GroupResource("", "pods")],
+    )
+    cluster.load({"kind": "List", "items": [make_pod("a").cpu("1").build()]})
+    assert heard == [("DELETED", True), ("ADDED", False)]
+    heard.clear()
+    cluster.load(cluster.export())
+    assert [kind for kind, _ in heard] == ["MODIFIED"]
+
+
 def test_nodes_keep_their_order_of_creation() -> None:
     items = json.loads(small_world().export())["items"]
     assert [i["metadata"]["name"] for i in items if i["kind"] == "Node"] == ["n2", "n1"]
@@ -149,3 +179,23 @@ def test_reset_is_a_new_cluster() -> None:
     world.create(make_node("n1").cpu("4").memory("8Gi"))
     world.create(make_pod("a").cpu("1"))
     assert world.settle().pod("a").node == "n1"
+
+
+def test_a_refused_import_leaves_the_definitions_that_were_there_and_their_objects() -> None:
+    world = kubescene.Cluster()
+    world.load(listed(CRD, THING))
+    before = world.settle().export()
+    wider = json.loads(json.dumps(CRD))
+    wider["spec"]["names"]["shortNames"] = ["th"]
+    with pytest.raises(BadRequestError):
+        world.load(listed(wider, {"kind": []}))
+    assert world.settle().export() == before
+    assert world.get("things", "one")["spec"] == {"size": 3}
+
+
+def test_a_refused_import_takes_back_the_definitions_that_it_brought() -> None:
+    world = kubescene.Cluster().settle()
+    before = world.export()
+    with pytest.raises(BadRequestError):
+        world.load(listed(CRD, {"kind": []}))
+    assert world.settle().export() == before

@@ -156,6 +156,13 @@ def test_a_rule_of_a_definition_that_is_no_expression_is_refused(
     assert "compilation failed: ERROR: <input>:1:" in said
 
 
-def test_rules_with_functions_that_are_not_known_here_are_accepted() -> None:
-    texts = ["self.all(i, v, v > i)", "authorizer.group('x').check('y').allowed()", "f(1, 2)"]
-    Cluster().create(definition(**rules(*texts)))
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("self.all(i, v, v > i)", "cannot be range of a comprehension"),
+        ("authorizer.group('x').check('y').allowed()", "undeclared reference to 'group'"),
+        ("f(1, 2)", "undeclared reference to 'f'"),
+    ],
+)
+def test_a_rule_that_asks_for_what_there_is_not_is_refused(text: str, fault: str) -> None:
+    assert fault in refusal(definition(**rules(text)))

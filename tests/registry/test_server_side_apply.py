@@ -25,7 +25,7 @@ from kubescene.errors import ApiError, BadRequestError, ConflictError, InvalidEr
 from kubescene.registry import Registry, decoding
 from kubescene.registry.clocks import Clocks
 from kubescene.registry.custom_resources import CustomResources
-from kubescene.registry.ownership import Application, Ownership
+from kubescene.registry.ownership import Application, Ownership, check_target
 from kubescene.store import Store
 
 RECORDED = (Path(__file__).parent / "data/apply.jsonl.gz").read_bytes()
@@ -499,3 +499,10 @@ def test_created_custom_object_is_its_writers(with_cron_tabs: Registry) -> None:
     obj = with_cron_tabs.create(USER, cron_tab(replicas=1)).decode()
     [entry] = obj["metadata"]["managedFields"]
     assert entry["fieldsV1"] == {"f:spec": {".": {}, "f:replicas": {}}}
+
+
+def test_what_is_applied_has_the_name_of_the_request_also_where_there_are_no_namespaces() -> None:
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n", "namespace": "dropped"}}
+    assert check_target(node, "", "n", namespaced=False)["metadata"] == {"name": "n"}
+    with pytest.raises(BadRequestError, match="name"):
+        check_target(node, "", "other", namespaced=False)

@@ -44,6 +44,71 @@ def answer_to(registry: Registry, sparse: Sparse) -> Answer:
     return Answer(sparse.label, 201)
 
 
+def limits(kind: str, **bounds: dict[str, str]) -> dict[str, Any]:
+    return {"type": kind, **bounds}
+
+
+def made(version: str, kind: str, **parts: Any) -> dict[str, Any]:
+    metadata = {"name": kind.lower(), **parts.pop("metadata", {})}
+    return {"apiVersion": version, "kind": kind, "metadata": metadata, **parts}
+
+
+DEFAULT = "is-default-class"
+LIMITS = [
+    limits(
+        "Container",
+        default={"cpu": "1", "memory": "1Gi"},
+        defaultRequest={"cpu": "500m"},
+        max={"cpu": "2", "memory": "2Gi"},
+        min={"cpu": "1m"},
+        maxLimitRequestRatio={"cpu": "10"},
+    ),
+    limits("Pod", max={"cpu": "9", "memory": "9Gi"}, maxLimitRequestRatio={"memory": "10"}),
+    limits("PersistentVolumeClaim", max={"storage": "10Gi"}, min={"storage": "1"}),
+]
+COUNTED = ("pods", "cpu", "memory", "limits.cpu", "requests.storage", "persistentvolumeclaims")
+HARD = dict.fromkeys((*COUNTED, "services.nodeports", "count/deployments.apps"), "1000")
+OF_PRIORITIES = {"scopeName": "PriorityClass", "operator": "In", "values": ["priorityclass"]}
+LOOKED_AT = [
+    made("v1", "LimitRange", spec={"limits": LIMITS}),
+    made("v1", "ResourceQuota", spec={"hard": HARD}),
+    made(
+        "v1",
+        "ResourceQuota",
+        metadata={"name": "scoped"},
+        spec={"hard": {"pods": "9"}, "scopeSelector": {"matchExpressions": [OF_PRIORITIES]}},
+    ),
+    made("scheduling.k8s.io/v1", "PriorityClass", globalDefault=True, value=5),
+    made(
+        "storage.k8s.io/v1",
+        "StorageClass",
+        metadata={"annotations": {f"storageclass.kubernetes.io/{DEFAULT}": "true"}},
+        provisioner="x",
+    ),
+    made(
+        "networking.k8s.io/v1",
+        "IngressClass",
+        metadata={"annotations": {f"ingressclass.kubernetes.io/{DEFAULT}": "true"}},
+        spec={"controller": "a.b/c"},
+    ),
+]
+"""Everything that admission looks at."""
+
+
+def test_admission_takes_sparse_objects_also_where_there_is_much_to_look_at() -> None:
+    cluster = Cluster()
+    for each in LOOKED_AT:
+        cluster.create(each)
+    cluster.settle()
+    failed = []
+    for sparse in sparse_objects():
+        try:
+            answer_to(cluster.registry, sparse)
+        except Exception as error:
+            failed.append(f"{sparse.label}: {error!r}")
+    assert failed == []
+
+
 def test_what_the_real_one_refuses_is_refused_and_nothing_else(registry: Registry) -> None:
     recorded = {answer.label: answer for answer in recorded_answers()}
     differing, other_fields = set(), []

@@ -160,6 +160,19 @@ def test_a_drain_goes_as_in_the_embedded_world(stage: Stage) -> None:
     assert [without_id(fact) for fact in found] == [without_id(fact) for fact in outcomes]
 
 
+def test_results_tell_of_workloads_as_in_the_embedded_world(stage: Stage) -> None:
+    """Roll-outs, budgets and counts over time: they are read from what was written."""
+    asked = read(EXAMPLES / "16-a-rollout" / "scenario.yaml")
+    expected = open_run(kubescene.run(asked))
+    played = stage.play(asked)
+    assert played["status"]["phase"] == "Succeeded", played["status"].get("message")
+    run = stage.player.scenarios.run_named("a-rollout")
+    assert run is not None
+    found = open_run(run.log)
+    for name in ("workloads", "rollouts", "budgets", "workload_series"):
+        assert [*found.tables()[name]] == [*expected.tables()[name]]
+
+
 def without_id(fact: OperationOutcome) -> tuple[str, str, str]:
     """What was told, without the endings of names that somebody else makes up."""
     return fact.state, ENDING.sub("?", fact.subject), ENDING.sub("?", fact.message)
@@ -404,6 +417,31 @@ def test_what_another_controller_left_under_way_has_failed(
         status = stage.go_on("left")["status"]
     assert status["phase"] == "Failed"
     assert status["message"] == "the controller restarted while the Scenario was running"
+
+
+def test_a_played_scenario_whose_status_is_set_back_has_failed(stage: Stage) -> None:
+    stage.play(scenario("back", create(1, NODE_1), done(1)))
+    back = ObjectRef(SCENARIO, "back")
+    stage.user.patch(back, {"status": {"phase": "Running"}}, subresource="status")
+    while stage.phase("back") == "Running":
+        stage.player.turn(0.2)
+    status = stage.user.get(back)["status"]
+    assert status["phase"] == "Failed"
+    assert status["message"] == "the controller restarted while the Scenario was running"
+
+
+def test_the_end_of_a_scenario_may_be_shown_late(stage: Stage) -> None:
+    """What the server shows until then is not taken for somebody else's doing."""
+    stage.user.create(scenario("late", create(1, NODE_1), done(1)))
+    while stage.player.scenarios.run_named("late") is None:
+        stage.player.turn(0.2)
+    scenarios = stage.player.scenarios
+    scenarios.look()
+    assert scenarios.moments() is None
+    assert stage.go_on("late")["status"]["phase"] == "Succeeded"
+    for _ in range(3):
+        stage.player.turn(0.1)
+    assert stage.phase("late") == "Succeeded"
 
 
 def test_who_is_stopped_says_so(server: ApiServer, tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from kubescene.results.explaining import ExplainedAttempt, NodeVerdict
 from kubescene.results.ledger import Ledger
 from kubescene.results.ledger_entries import StepEntry
 from kubescene.results.measures import measures
-from kubescene.results.sources import open_run
+from kubescene.results.opening import open_run
 from kubescene.results.tables import tables
 from kubescene.scenario import ScenarioBuilder
 from kubescene.testing import make_node, make_pod
@@ -470,6 +470,33 @@ def test_durations_in_words(seconds: float, words: str) -> None:
         ),
         ({"doneOperation": {}}, "done"),
         ({"createOperation": {}}, "create"),
+        ({"createOperation": {"objectFrom": "hpa.yaml"}}, "create what hpa.yaml holds"),
+        (
+            {
+                "patchOperation": {
+                    "typeMeta": {"kind": "Pod"},
+                    "selector": {"matchLabels": {"app": "web"}},
+                    "namespace": "shop",
+                    "limit": 2,
+                    "share": "25%",
+                }
+            },
+            "patch at most 2 of 25% of every Pod in shop with app=web",
+        ),
+        (
+            {"evictOperation": {"selector": {"matchLabels": {}}}},
+            "evict every Pod with any labels",
+        ),
+        ({"evictOperation": {"objectMeta": {"name": "web-0"}}}, "evict Pod web-0"),
+        ({"drainOperation": {"names": ["a", "b"]}}, "drain Node a, b"),
+        (
+            {
+                "drainOperation": {
+                    "selector": {"matchExpressions": [{"key": "z", "operator": "Exists"}]}
+                }
+            },
+            "drain every Node with z",
+        ),
     ],
 )
 def test_operations_in_words(operation: dict[str, object], words: str) -> None:
@@ -654,6 +681,37 @@ def test_workloads_are_drawn_on_the_axis_of_the_run(rollout: Path) -> None:
     assert page.count('class="rolling"') == 2
 
 
+def test_what_came_of_operations_stands_on_the_page(rollout: Path) -> None:
+    told = contents(rollout)
+    (drain,) = told.outcomes
+    assert (drain.operation, drain.time, drain.state) == ("drain", "+3 min 20 s", "Completed")
+    assert drain.message.startswith("1 node drained; 2 pods evicted, 1 of them had to wait")
+    assert told.outcomes_total == 1
+    page = report_html(rollout)
+    assert 'href="#operations"' in page
+    assert drain.message in page
+
+
+def test_of_many_outcomes_the_last_are_shown_and_the_others_counted(
+    rollout: Path, tmp_path: Path
+) -> None:
+    lines = (rollout / "timeline.jsonl").read_text().splitlines()
+    (place,) = (number for number, line in enumerate(lines) if '"state":"Completed"' in line)
+    refused = lines[place].replace('"state":"Completed"', '"state":"Refused"')
+    lines[place:place] = [refused] * 60
+    (tmp_path / "timeline.jsonl").write_text("\n".join(lines) + "\n")
+    (tmp_path / "explanations.jsonl").write_bytes((rollout / "explanations.jsonl").read_bytes())
+    told = contents(tmp_path)
+    assert (len(told.outcomes), told.outcomes_total) == (50, 61)
+    assert told.outcomes[-1].state == "Completed"
+    assert "11 more before" in report_html(tmp_path)
+
+
+def test_a_page_without_such_operations_has_no_section_for_them(first: Path) -> None:
+    assert contents(first).outcomes == ()
+    assert "Operations" not in visible(report_html(first))
+
+
 def test_names_of_workloads_are_text(rollout: Path, tmp_path: Path) -> None:
     quoted = json.dumps(HOSTILE, ensure_ascii=False)[1:-1]
     for name in ("timeline.jsonl", "summary.json", "explanations.jsonl"):
@@ -664,3 +722,30 @@ def test_names_of_workloads_are_text(rollout: Path, tmp_path: Path) -> None:
     page = report_html(tmp_path)
     assert "<script>document.title" not in page
     assert "<img" not in page
+
+
+# -- money ---------------------------------------------------------------------------------------
+
+
+def test_what_machines_cost_is_drawn_and_listed(tmp_path: Path) -> None:
+    folder = example("nodes-follow", tmp_path)
+    cost = contents(folder).cost
+    assert cost is not None
+    measured = open_run(folder).measures()
+    assert (cost.total, cost.currency) == (f"{measured['cost']:,.2f}", "USD")
+    assert [each.group for each in cost.groups] == ["spot-a", "spot-b", "steady-a", "steady-b"]
+    everything, *groups = cost.lines
+    times = [at for at, _ in everything.points]
+    rates = [rate for _, rate in everything.points]
+    ends = [*times[1:], 7200.0]
+    spent = sum(r * (end - at) for at, end, r in zip(times, ends, rates, strict=True)) / 3600
+    assert spent == pytest.approx(measured["cost"])
+    assert (everything.group, len(groups)) == ("*", 4)
+    page = report_html(folder)
+    assert page.count('id="cost"') == 1
+    assert "USD per hour" in page
+
+
+def test_a_run_without_prices_says_nothing_of_cost(rollout: Path) -> None:
+    assert contents(rollout).cost is None
+    assert 'id="cost"' not in report_html(rollout)

@@ -13,7 +13,7 @@ from browser import Browser, Page, chromium
 from kubescene.reports.html import write_report
 from kubescene.reports.html.comparison import comparison_page
 from kubescene.results.comparison import compare
-from kubescene.results.sources import open_run
+from kubescene.results.opening import open_run
 from kubescene.results.tables import tables
 from kubescene.scenario import ScenarioBuilder
 from kubescene.testing import make_node, make_pod
@@ -32,6 +32,7 @@ RUNS = (
     "preemption",
     "time-passes",
     "devices",
+    "spike",
     "many",
     "failing",
     "hostile",
@@ -50,7 +51,7 @@ def browser() -> Iterator[Browser]:
 def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """The directories of some runs, each with its report."""
     base = tmp_path_factory.mktemp("runs")
-    made = {name: example(name, base / name) for name in RUNS[:4]}
+    made = {name: example(name, base / name) for name in RUNS[:5]}
     made["many"] = many_nodes(600, 7, base / "many")
     made["failing"] = failing(base / "failing")
     made["hostile"] = hostile(base / "hostile")
@@ -96,6 +97,32 @@ def test_the_page_may_not_fetch_even_if_a_script_wanted_to(
         page.evaluate("document.body.innerHTML = '<b>x</b>'")
 
 
+@THEMES
+def test_charts_over_time_have_one_cursor(
+    browser: Browser, runs: dict[str, Path], dark: bool
+) -> None:
+    page = opened(browser, runs["spike"], dark=dark)
+    charts = page.evaluate("document.querySelectorAll('#over-time figure').length")
+    assert charts == 7
+    x, y = page.middle("#over-time figure:nth-child(2) .plotting")
+    page.call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
+    seen = page.evaluate(
+        "[...document.querySelectorAll('#over-time .cursor')].map((line) =>"
+        " [line.getAttribute('visibility'), Math.round(line.getBoundingClientRect().x)])"
+    )
+    assert [each[0] for each in seen] == ["visible"] * charts
+    assert len({each[1] for each in seen}) == 1
+    assert seen[0][1] == pytest.approx(x, abs=2)
+    every = "[...document.querySelectorAll('#over-time .reads')]"
+    reads = page.evaluate(f"{every}.map((each) => each.innerText)")
+    assert len({each.split()[0] for each in reads}) == 1
+    # The 32nd minute: the load is gone, and the pods are still there.
+    assert "ready 29" in reads[4]
+    page.evaluate("document.querySelector('.over-decisions tbody tr').focus()")
+    assert page.text("#over-time .reads").startswith("7m20s")
+    assert page.complaints == []
+
+
 def luminance(page: Page) -> float:
     colour = page.evaluate("getComputedStyle(document.body).backgroundColor")
     return float(sum(map(int, colour.strip("rgb()").split(","))) / 3)
@@ -113,15 +140,22 @@ def test_the_switch_changes_the_theme_and_is_remembered(
 ) -> None:
     page = opened(browser, runs["preemption"])
     seen = []
-    for _ in range(3):
+    for _ in range(4):
         page.click_on("#theme")
         seen.append((page.text("#theme"), luminance(page) < 100))
-    assert seen == [("Theme: light", False), ("Theme: dark", True), ("Theme: auto", False)]
+    assert seen == [
+        ("Theme: light", False),
+        ("Theme: dark", True),
+        ("Theme: projector", False),
+        ("Theme: auto", False),
+    ]
     page.click_on("#theme")
     page.click_on("#theme")
     again = opened(browser, runs["preemption"])
     assert luminance(again) < 100
     again.click_on("#theme")
+    again.click_on("#theme")
+    assert again.text("#theme") == "Theme: auto"
 
 
 def cell(page: Page, column: int, row: int) -> tuple[float, float]:

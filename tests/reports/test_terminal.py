@@ -13,7 +13,7 @@ from kubescene.reports.explaining import print_attempt
 from kubescene.reports.terminal import amount, print_summary
 from kubescene.reports.traffic import print_result
 from kubescene.results import ExpectationOutcome, NodeUse, Summary
-from kubescene.results.summary import WorkloadTold
+from kubescene.results.summary import CostTold, WorkloadTold
 from kubescene.scenario import ScenarioBuilder
 from kubescene.testing import make_node, make_pod
 
@@ -181,3 +181,15 @@ def test_workloads_that_lack_pods_come_first() -> None:
 
 def test_runs_without_workloads_say_nothing_of_them() -> None:
     assert "Workloads" not in shown(Summary(scenario="x"), 120)
+
+
+def test_the_dearest_node_groups_come_first_with_their_sum() -> None:
+    cheap = CostTold("spot", 1, 2, 1, 2.5, 0.25, "USD", 0.05)
+    dear = CostTold("std", 3, 3, 0, 4.0, 0.75, "USD", 0.6)
+    text = shown(Summary(costs=[cheap, dear]), 120)
+    assert "Cost: 1 USD" in text
+    first, second = (line.split() for line in text.splitlines() if line.startswith("s"))
+    assert first == ["std", "3", "3", "4.00", "0.75", "USD", "80%", "-"]
+    assert second == ["spot", "1", "2", "2.50", "0.25", "USD", "20%", "1"]
+    two = Summary(costs=[cheap, CostTold("std", 3, 3, 0, 4.0, 0.75, "EUR", 0.6)])
+    assert "Cost: " not in shown(two, 120)

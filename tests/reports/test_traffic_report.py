@@ -10,8 +10,8 @@ import pytest
 from browser import Browser, chromium
 from kubescene.clock import SECOND
 from kubescene.reports.amounts import told_time
+from kubescene.reports.html.charts import Chart, ChartLine, path, ticks
 from kubescene.reports.html.traffic import write_traffic_report
-from kubescene.reports.html.traffic.charts import Chart, ChartLine, path, ticks
 from kubescene.reports.html.traffic.contents import (
     figures_of,
     percentiles,

@@ -52,7 +52,7 @@ BAD = [
     (
         "xyzzy == 0",
         0,
-        "undeclared reference to 'xyzzy': known are attempts, budgets, deleted_pods,",
+        "undeclared reference to 'xyzzy': known are attempts, budgets, cost_series, costs,",
     ),
     ("measures.pods_pendng == 0", 8, "undefined field 'pods_pendng': did you mean 'pods_pending'?"),
     ("1 +", 3, "Syntax error: mismatched input '<EOF>'"),

@@ -11,7 +11,7 @@ from apiserver.http import Http
 from apiserver.scenarios import create, wait
 from kubescene.apiserver.server import Server
 from kubescene.cli.app import app
-from kubescene.cli.explain.answers import pod_named
+from kubescene.cli.explain.answers import named
 from kubescene.clock import SECOND
 from kubescene.errors import ConfigurationError
 from kubescene.results.explaining import read_attempts
@@ -202,13 +202,18 @@ def test_what_is_unknown_is_named(run: Path, arguments: list[str], told: str) ->
 
 @pytest.mark.parametrize("words", [["pod", "x/a"], ["pods/x/a"], ["x/a"]])
 def test_a_pod_is_named_as_kubectl_does(words: list[str]) -> None:
-    assert pod_named(words) == "x/a"
+    assert named(words) == ("pod", "x/a")
 
 
-@pytest.mark.parametrize("words", [["node", "n"], ["pod", "a", "b"]])
-def test_nothing_but_a_pod_is_explained(words: list[str]) -> None:
+@pytest.mark.parametrize("words", [["node", "n"], ["nodes/n"], ["instance", "n"]])
+def test_so_is_a_node(words: list[str]) -> None:
+    assert named(words) == ("node", "n")
+
+
+@pytest.mark.parametrize("words", [["service", "n"], ["pod", "a", "b"]])
+def test_nothing_but_a_pod_or_a_node_is_explained(words: list[str]) -> None:
     with pytest.raises(ConfigurationError, match="explain takes a pod"):
-        pod_named(words)
+        named(words)
 
 
 def test_an_attempt_is_small_in_print() -> None:

@@ -130,6 +130,19 @@ def test_what_nobody_knows_changes_nothing(ledger: Ledger) -> None:
     assert sum(ledger.states.values()) == 1
 
 
+def test_a_peak_is_what_was_at_the_end_of_a_moment_though_more_came_before_it_went(
+    ledger: Ledger,
+) -> None:
+    """One pod comes in the moment in which a larger one goes: both are never there together."""
+    ledger.at(ScenarioStep(1, 1), 0)
+    ledger.pod_created("default", "b", "uid-b", pod(300, "n"))
+    ledger.pod_ended("default", "a")
+    ledger.close()
+    [step] = ledger.steps
+    assert (step.peak.requested["cpu"], step.peaks["n"].requested["cpu"]) == (1000, 1000)
+    assert ledger.nodes[0].peak.requested["cpu"] == 1000
+
+
 def test_time_is_weighed_by_what_was_there(ledger: Ledger) -> None:
     ledger.at(ScenarioStep(1, 1), 10 * SECOND)
     ledger.pod_created("default", "b", "uid-b", pod(1000, "n"))

@@ -139,7 +139,7 @@ def test_a_ledger_of_another_run_is_not_believed(folder: Path, tmp_path: Path) -
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        (b'"version":5', b'"version":4'),
+        (b'"version":7', b'"version":6'),
         (b'"schema":"kubescene.dev/ledger"', b'"schema":"kubescene.dev/ladder"'),
         (b'"kubescene":"', b'"kubescene":"9'),
         (b'"attempts":[', b'"attempts":[7'),

@@ -15,7 +15,7 @@ from kubescene.results import ExpectationOutcome, open_run
 from kubescene.results.comparison import compare as compared_runs
 from kubescene.results.entries import Entries
 from kubescene.results.ledger import Ledger
-from kubescene.results.over_time.entries import Counts, WorkloadEntry
+from kubescene.results.over_time.entries import WorkloadCounts, WorkloadEntry
 from kubescene.results.over_time.series import every_of, series_rows, workload_series_rows
 from kubescene.results.over_time.workloads import (
     Workloads,
@@ -76,7 +76,7 @@ def compare(cluster: ClusterWorld, ledger: Ledger) -> int:
             if metadata.get("ownerReferences") or metadata.get("deletionTimestamp"):
                 continue
             entry = known[kind, metadata["name"]]
-            now: Counts = entry.now
+            now: WorkloadCounts = entry.now
             assert {n: getattr(now, n) for n in told(kind, made)} == told(kind, made), metadata
             count += 1
     for budget in cluster.list("poddisruptionbudgets.policy"):

@@ -45,6 +45,9 @@ NAMES = [
     "windows",
     "series",
     "workload_series",
+    "instances",
+    "costs",
+    "cost_series",
 ]
 
 

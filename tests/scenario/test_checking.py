@@ -265,3 +265,16 @@ def test_a_scale_is_known_where_it_is_written(subresource: str, said: list[str])
     found = [fault.message for fault in object_faults(parse_spec(scenario), is_whole=False)]
     assert len(found) == len(said)
     assert all(each in text for each, text in zip(said, found, strict=True))
+
+
+@pytest.mark.parametrize("spec", ["", "spec:\n", "spec: {}\n"], ids=["none", "null", "empty"])
+def test_a_scenario_without_spec_waits_for_operations_wherever_it_is_read(
+    spec: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The KEP has it ``omitempty``: operations may be added later."""
+    file = tmp_path / "s.yaml"
+    head = "apiVersion: simulation.kube-scheduler-simulator.x-k8s.io/v1alpha1\nkind: Scenario\n"
+    file.write_text(f"{head}metadata: {{name: s}}\n{spec}", encoding="utf-8")
+    assert run(file).phase == "Paused"
+    assert validate_files([file]) == 0
+    assert capsys.readouterr().out == f"{file}: fine, 0 operations in 0 steps\n"

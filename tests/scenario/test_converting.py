@@ -1,6 +1,7 @@
 """Scenarios from the drafts' form, from manifests and from cluster dumps."""
 
 import gzip
+import json
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import yaml
 
 import kubescene
 from commands import kubescene as kubescene_command
+from kubescene.cluster import ClusterOptions
 from kubescene.errors import ScenarioError
 from kubescene.scenario.conversion import merged_form, scenario_from
 from kubescene.scenario.reading.object_files import flattened, read_manifests
@@ -409,3 +411,15 @@ def test_nodes_that_nobody_understands_are_refused(bundle: Path, nodes: str) -> 
     done = kubescene_command("convert", bundle, f"--nodes={nodes}")
     assert (done.returncode, "such as 3x8cpu,32Gi" in done.stderr) == (2, True)
     assert done.stdout == ""
+
+
+def test_what_a_served_world_has_by_itself_is_left_out() -> None:
+    world = kubescene.Cluster(ClusterOptions(furnished=True)).settle()
+    named = {"name": "kubernetes", "namespace": "kube-public"}
+    service = {"apiVersion": "v1", "kind": "Service", "metadata": named}
+    world.create({**service, "spec": {"ports": [{"port": 1}]}})
+    conversion = scenario_from(json.loads(world.export())["items"], "again")
+    assert conversion.left_out["Service", "it is the API server's own"] == 1
+    assert conversion.left_out["ConfigMap", "every namespace has it"] == 4
+    kinds = {kind for kind, _ in created(conversion.scenario)}
+    assert kinds == {"CustomResourceDefinition", "Service"}

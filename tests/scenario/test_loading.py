@@ -160,3 +160,10 @@ def test_json_is_read_as_well(file: Path) -> None:
 def test_what_is_no_scenario_at_all_is_said(given: Any, complaint: str) -> None:
     with pytest.raises(ScenarioError, match=complaint):
         kubescene.run(given)
+
+
+def test_a_key_that_json_gives_twice_is_named_with_its_line(tmp_path: Path) -> None:
+    file = tmp_path / "twice.json"
+    file.write_text('{\n "kind": "Pod",\n "kind": "Node"}')
+    with pytest.raises(ScenarioError, match=r"twice\.json:3:2: .*'kind' is given twice"):
+        load_scenario(file)

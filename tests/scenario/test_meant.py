@@ -78,8 +78,8 @@ def outage(**spec: object) -> JsonObject:
         ({"what": "NodesSilnt"}, 'Unsupported value: "NodesSilnt"'),
         ({"for": "soon"}, "spec.for: 'soon' is not a duration"),
         ({"share": 2}, "spec.share: must be above 0 and at most 1, not 2"),
-        ({"what": "MetricsGap"}, "spec.what: MetricsGap is not simulated yet"),
-        ({"groups": {}}, "spec.groups: not simulated yet"),
+        ({"what": "MetricsGap", "cpuShare": 0.5}, "spec.cpuShare: only CpuStolen has it"),
+        ({"groups": {"matchLabel": {}}}, 'unknown field "spec.groups.matchLabel"'),
     ],
 )
 def test_an_outage_that_makes_no_sense_is_found_before_the_run(spec: JsonObject, told: str) -> None:

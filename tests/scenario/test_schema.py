@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 import yaml
 
+from kubescene.cli.files import read_scenario
 from kubescene.scenario.fields.json_schema import editor_schema, spec_schema
 from kubescene.scenario.fields.reference_page import reference_page
 from kubescene.scenario.fields.table import OPERATION, SCENARIO_FIELDS, SPEC, Field, FieldType
+from kubescene.scenario.reading.object_files import ScenarioFolder
 from kubescene.scenario.reading.operation_list import operations_of
 from kubescene.scenario.simulation import FIELDS, KUBELET_FIELDS
 from kubescene.scenario.spec import OperationKind
@@ -105,7 +107,9 @@ def test_every_field_says_what_it_means() -> None:
 
 def test_examples_have_no_faults() -> None:
     for file in EXAMPLES:
-        assert list(find_faults(yaml.safe_load(file.read_text()))) == []
+        # As it is read: with what files beside it say in their place.
+        folder = ScenarioFolder(file.parent)
+        assert list(find_faults(read_scenario(file).scenario, folder)) == []
 
 
 def test_the_reference_page_is_current(update: bool) -> None:

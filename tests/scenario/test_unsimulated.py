@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 import kubescene
+from kubescene.errors import ScenarioError
 from kubescene.scenario import ScenarioBuilder, ScenarioPhase, parse_spec
 from kubescene.scenario.validation.unsimulated import (
     ENDING,
@@ -17,6 +18,8 @@ from kubescene.scenario.validation.unsimulated import (
 from kubescene.scheduler import SchedulerOptions
 from kubescene.testing import make_deployment, make_node, make_pod
 from kubescene.types import JsonObject
+from registry.confusion import CONFUSED
+from widgets import widget_definition
 
 ALL = frozenset(POD_FIELDS.values())
 SPECS: dict[str, JsonObject] = {
@@ -81,6 +84,18 @@ def test_the_same_is_said_once_with_how_often() -> None:
         scenario.create(make_pod(name).select(disk="ssd"), id=name)
     (warning,) = warnings(scenario, plugins=())
     assert warning.endswith("(operation 'a' and 2 more)")
+
+
+def test_a_conversion_that_nobody_makes_is_named() -> None:
+    definition = widget_definition()
+    hook = {"conversion": {"strategy": "Webhook"}}
+    definition["spec"] = {**definition["spec"], **hook}
+    assert warnings(ScenarioBuilder("s").create(definition)) == []
+    versions = [*definition["spec"]["versions"], {"name": "v2", "served": True, "storage": False}]
+    definition["spec"]["versions"] = versions
+    assert warnings(ScenarioBuilder("s").create(definition))[0].startswith(
+        "conversion by a webhook has no effect: nobody calls webhooks: between versions only"
+    )
 
 
 def test_a_patch_is_looked_into() -> None:
@@ -231,13 +246,154 @@ def test_an_autoscaler_needs_time_and_metrics(
 
 
 @pytest.mark.parametrize(
+    ("settings", "advance", "said"),
+    [
+        (None, "", ["max of a NodeGroup", "boot of a NodeGroup"]),
+        (None, "1m", ["max of a NodeGroup"]),
+        ({}, "", ["max of a NodeGroup", "boot of a NodeGroup"]),
+        ({}, "1m", []),
+        ({"mode": "Immediate"}, "", []),
+    ],
+)
+def test_a_node_group_needs_an_autoscaler_and_time(
+    settings: JsonObject | None, advance: str, said: list[str]
+) -> None:
+    group = {
+        "apiVersion": "kubescene.dev/v1alpha1",
+        "kind": "NodeGroup",
+        "metadata": {"name": "g"},
+        "spec": {"max": 3, "boot": {"time": "1m"}, "template": {}},
+    }
+    scenario = ScenarioBuilder("s").create(group).build()
+    if advance:
+        advanced = {"id": "t", "step": 1, "advanceOperation": {"duration": advance}}
+        scenario["spec"]["operations"].append(advanced)
+    if settings is not None:
+        scenario["spec"]["simulation"] = {"clusterAutoscaler": settings}
+    spec = parse_spec(scenario)
+    players = Players.of(spec, ["node-provider"], SchedulerOptions())
+    found = {each.what: each.why for each in unsimulated(spec, players)}
+    assert list(found) == said
+    if settings == {} and not advance:
+        assert "looks every 10s" in found["max of a NodeGroup"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "advance", "offers", "said"),
+    [
+        (None, "1m", True, "add `spec.simulation.karpenter: {}`"),
+        ({}, "", True, "add an `advanceOperation`"),
+        ({}, "1m", False, "create an InstanceCatalogue"),
+        ({}, "1m", True, ""),
+    ],
+)
+def test_a_node_pool_needs_karpenter_time_and_offers(
+    settings: JsonObject | None, advance: str, offers: bool, said: str
+) -> None:
+    objects: list[JsonObject] = [
+        {
+            "apiVersion": "karpenter.sh/v1",
+            "kind": "NodePool",
+            "metadata": {"name": "p"},
+            "spec": {"template": {"spec": {"requirements": []}}},
+        }
+    ]
+    if offers:
+        kind = {"name": "m", "capacity": {"cpu": "1", "memory": "1Gi"}, "offers": []}
+        objects.append(
+            {
+                "apiVersion": "kubescene.dev/v1alpha1",
+                "kind": "InstanceCatalogue",
+                "metadata": {"name": "c"},
+                "spec": {"instanceTypes": [kind]},
+            }
+        )
+    builder = ScenarioBuilder("s")
+    for each in objects:
+        builder.create(each)
+    scenario = builder.build()
+    if advance:
+        advanced = {"id": "t", "step": 1, "advanceOperation": {"duration": advance}}
+        scenario["spec"]["operations"].append(advanced)
+    if settings is not None:
+        scenario["spec"]["simulation"] = {"karpenter": settings}
+    spec = parse_spec(scenario)
+    players = Players.of(spec, ["karpenter"], SchedulerOptions())
+    found = [each.why for each in unsimulated(spec, players) if each.what == "NodePool"]
+    assert [each.endswith(said) for each in found] == [True] * bool(said)
+
+
+CAPACITY_TYPE = "karpenter.sh/capacity-type"
+
+
+def replaced_in_vain(
+    capacity_types: list[str],
+    *requirements: JsonObject,
+    labels: JsonObject | None = None,
+    **disruption: str,
+) -> list[str]:
+    """What is said of a NodePool with these requirements over such offers."""
+    offers = [{"zone": "a", "price": "0.1", "capacityType": each} for each in capacity_types]
+    template = {"metadata": {"labels": labels or {}}, "spec": {"requirements": [*requirements]}}
+    builder = ScenarioBuilder("s").create(
+        {
+            "apiVersion": "karpenter.sh/v1",
+            "kind": "NodePool",
+            "metadata": {"name": "p"},
+            "spec": {"template": template, "disruption": disruption},
+        }
+    )
+    kind = {"name": "m", "capacity": {"cpu": "1", "memory": "1Gi"}, "offers": offers}
+    builder.create(
+        {
+            "apiVersion": "kubescene.dev/v1alpha1",
+            "kind": "InstanceCatalogue",
+            "metadata": {"name": "c"},
+            "spec": {"instanceTypes": [kind]},
+        }
+    )
+    scenario = builder.build()
+    scenario["spec"]["simulation"] = {"karpenter": {}}
+    advanced = {"id": "t", "step": 1, "advanceOperation": {"duration": "1m"}}
+    scenario["spec"]["operations"].append(advanced)
+    spec = parse_spec(scenario)
+    return [
+        str(each) for each in unsimulated(spec, Players.of(spec, ["karpenter"], SchedulerOptions()))
+    ]
+
+
+def required(operator: str, *values: str) -> JsonObject:
+    return {"key": CAPACITY_TYPE, "operator": operator, "values": [*values]}
+
+
+def test_replacing_nodes_where_nothing_is_offered_as_spot_is_told_before_the_run() -> None:
+    [said] = replaced_in_vain(["on-demand"])
+    assert said.startswith("replacing nodes of a NodePool by cheaper ones has no effect")
+    assert f"require `{CAPACITY_TYPE} In [on-demand]`" in said
+    assert replaced_in_vain(["on-demand"], required("Exists")) == [said]
+    assert replaced_in_vain(["on-demand"], required("In", "spot", "on-demand")) == [said]
+    assert replaced_in_vain(["on-demand"], {**required("In", "b"), "key": "zone"}) == [said]
+
+
+def test_nodes_that_can_be_replaced_or_never_are_not_told() -> None:
+    assert replaced_in_vain(["on-demand", "spot"]) == []
+    excluding = (required("In", "on-demand"), required("NotIn", "spot"), required("DoesNotExist"))
+    for only in excluding:
+        assert replaced_in_vain(["on-demand"], only) == []
+    assert replaced_in_vain(["on-demand"], labels={CAPACITY_TYPE: "on-demand"}) == []
+    assert replaced_in_vain(["on-demand"], consolidationPolicy="WhenEmpty") == []
+    assert replaced_in_vain(["on-demand"], consolidateAfter="Never") == []
+
+
+@pytest.mark.parametrize(
     ("spec", "said"),
     [
         ({"what": "CpuStolen", "cpuShare": 0.5}, ["the outage CpuStolen"]),
+        ({"what": "MetricsGap"}, ["the outage MetricsGap"]),
         ({"what": "ImagePull", "pullTime": "1m"}, []),
     ],
 )
-def test_stolen_cpu_is_told_and_not_felt(spec: JsonObject, said: list[str]) -> None:
+def test_outages_that_nobody_feels_are_told(spec: JsonObject, said: list[str]) -> None:
     outage = {
         "apiVersion": "kubescene.dev/v1alpha1",
         "kind": "Outage",
@@ -246,3 +402,50 @@ def test_stolen_cpu_is_told_and_not_felt(spec: JsonObject, said: list[str]) -> N
     }
     run = kubescene.run(ScenarioBuilder("s").create(outage).done())
     assert [each.partition(" has no effect")[0] for each in run.summary.warnings] == said
+
+
+@pytest.mark.parametrize("value", CONFUSED, ids=repr)
+@pytest.mark.parametrize(
+    "place",
+    [
+        "metadata",
+        "metadata.namespace",
+        "metadata.annotations",
+        "metadata.labels",
+        "spec",
+        "spec.containers",
+        "spec.taints",
+        "spec.template",
+        "spec.template.metadata",
+        "spec.template.metadata.labels",
+        "spec.template.metadata.annotations",
+        "spec.template.spec",
+        "status",
+    ],
+)
+def test_what_has_the_wrong_type_is_somebody_elses_fault(place: str, value: Any) -> None:
+    """The API refuses it when it is played: to look for what nobody simulates is no reason."""
+    for made in (make_pod("p").build(), make_deployment("d").build(), make_node("n").build()):
+        body = json.loads(json.dumps(made))
+        *above, last = place.split(".")
+        here = body
+        for step in above:
+            here = here.setdefault(step, {})
+        here[last] = value
+        create = {"createOperation": {"object": body}}
+        for act in (create, {"patchOperation": {**PATCHED, "patch": json.dumps(body)}}):
+            operations = [{"id": "a", "step": 1, **act}, {"id": "d", "step": 2, **DONE}]
+            try:
+                spec = parse_spec({**KEP, "spec": {"operations": operations}})
+            except ScenarioError:
+                continue
+            unsimulated(spec, Players((), {"default-scheduler": ALL}))
+
+
+DONE: JsonObject = {"doneOperation": {}}
+KEP: JsonObject = {
+    "apiVersion": "simulation.kube-scheduler-simulator.x-k8s.io/v1alpha1",
+    "kind": "Scenario",
+    "metadata": {"name": "s"},
+}
+PATCHED = {"typeMeta": {"apiVersion": "v1", "kind": "Pod"}, "objectMeta": {"name": "p"}}

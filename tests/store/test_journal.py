@@ -8,6 +8,7 @@ from kubescene.api.records.drafts import Rebuilt
 from kubescene.api.scheme import GroupResource
 from kubescene.errors import ExpiredError
 from kubescene.store import Store
+from kubescene.store.journals import Acknowledge
 from kubescene.testing import make_node, make_pod
 
 PODS = GroupResource("", "pods")
@@ -27,15 +28,30 @@ class MemoryJournal:
         self._room = room
         self._newest = 0
 
-    def append(self, change: Change) -> None:
+    def admit(self, size: int) -> None:
+        assert size > 0
         if self._newest >= self._room:
-            assert change.object["metadata"]["name"]
             raise DiskFullError("no space left")
+
+    def append(self, change: Change) -> None:
         self._newest = change.revision
         self.told.append(f"journal {change.revision}")
 
+    def note(self, name: str, text: bytes) -> None:
+        self.told.append(f"note {name}")
+
+    def when_durable(self, acknowledge: Acknowledge) -> None:
+        self.flush()
+        acknowledge(None)
+
     def flush(self) -> None:
         self.durable = self._newest
+
+    def compact(self) -> None:
+        self.flush()
+
+    def close(self) -> None:
+        self.flush()
 
 
 def test_the_journal_is_told_before_subscribers() -> None:

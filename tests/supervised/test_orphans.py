@@ -9,6 +9,7 @@ from threading import Event, Thread
 
 import pytest
 
+from kubescene.supervised import is_alive
 from kubescene.supervised.process import Process, Warden
 
 STARTS = """
@@ -171,3 +172,12 @@ spec:
   - {step: 2, doneOperation: {}}
 """
 """Lasts long enough for the program to say who it is."""
+
+
+def test_a_process_of_somebody_else_is_alive(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(process: int, number: int) -> None:
+        raise PermissionError
+
+    assert is_alive(os.getpid())
+    monkeypatch.setattr(os, "kill", refuse)
+    assert is_alive(os.getpid())

@@ -289,3 +289,35 @@ def test_flags_of_the_controller_count() -> None:
     assert wanted(run(spec(by_rate, traffic=spike, **flags(downscaleStabilization="30s")))) == 1
     with pytest.raises(TrafficError, match=r"hpaController.tolerance"):
         spec(busy, **flags(tolerance=1.0))
+
+
+def test_how_new_a_pod_is_counts_as_the_controller_is_told() -> None:
+    """A new pod is read a second after it is ready, then every 5 s, of the 5 s before.
+
+    While it is new, only a reading that lies wholly behind its readiness counts: that at 6 s, and
+    of the pod that is wanted then and ready at 11 s, that at 17 s. Else the first ones do.
+    """
+
+    def decided(**flags: str) -> list[int]:
+        cpu = {
+            "type": "Resource",
+            "resource": {
+                "name": "cpu",
+                "target": {"type": "Utilization", "averageUtilization": 60},
+            },
+        }
+        result = run(
+            spec(
+                cpu,
+                request={"cpuTime": "90ms", "ioTime": "0s", "timeout": "2s"},
+                replicas={"launchDelay": "5s"},
+                metrics={"firstAfter": "1s", "lag": "0s"},
+                statInterval="5s",
+                horizontalInterval="3s",
+                hpaController=flags,
+            )
+        )
+        return [each.time // SECOND for each in result.decisions if each.after > each.before]
+
+    assert decided() == decided(cpuInitializationPeriod="1h") == [6, 18]
+    assert decided(cpuInitializationPeriod="0s") == [3, 9, 15]

@@ -6,8 +6,8 @@ from kubescene.clock import SECOND
 from kubescene.traffic.world.entities import Entity, EntityKind
 from kubescene.traffic.world.environment import (
     Environment,
+    MovementSchedule,
     OrderedSchedule,
-    Schedule,
     ShiftingSchedule,
 )
 from kubescene.traffic.world.movements import IgnoredReason, Movement, MovementKind, MovementLog
@@ -19,7 +19,7 @@ PAST, LATE, EMPTY = IgnoredReason
 
 
 class World:
-    def __init__(self, schedule: Schedule, start: int = START, run_for: int = 100) -> None:
+    def __init__(self, schedule: MovementSchedule, start: int = START, run_for: int = 100) -> None:
         self.environment = Environment(start, run_for, schedule, MovementLog())
         self.source: Stock[Entity] = Stock("From", EntityKind.DESIRED)
         self.target: Stock[Entity] = Stock("To", EntityKind.DESIRED)

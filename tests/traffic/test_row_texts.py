@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kubescene.traffic.skenario.row_texts import MOST, Texts, laid, numbers
+from kubescene.traffic.skenario.replies import MOST, Texts, laid, numbers
 
 EDGES = [0, *(10**digits + by for digits in range(1, 16) for by in (-1, 0)), MOST - 1]
 NAMES = [b"a", b"the longest of them, by far and by intention", b""]

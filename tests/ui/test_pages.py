@@ -1,7 +1,7 @@
 """The pages in a real browser, each by its story: from a click to what somebody wanted to know."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeAlias
 from urllib.parse import quote
@@ -11,8 +11,9 @@ import pytest
 from browser import Browser, Page, chromium
 from kubescene.api.resource_requests import pod_requests
 from kubescene.apiserver.server import Server
-from kubescene.clock import Streams, WallClock
-from kubescene.testing import make_deployment, make_node, make_pod
+from kubescene.clock import Streams
+from kubescene.testing import make_node, make_pod
+from ui.walking import HOSTILE, open_, press_on, shows, type_into, until
 
 PROGRAM = chromium()
 pytestmark = [
@@ -22,74 +23,6 @@ pytestmark = [
     pytest.mark.xdist_group("browser"),
 ]
 Ask: TypeAlias = Callable[[str, str], Any]
-HOSTILE = "<img src=x onerror=alert(1)>\u202e"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    assert PROGRAM is not None
-    with Browser(PROGRAM) as running:
-        yield running
-
-
-@pytest.fixture
-def server() -> Iterator[Server]:
-    running = Server(port=0)
-    running.start()
-    yield running
-    running.stop()
-
-
-@pytest.fixture
-def populated(server: Server) -> Server:
-    """Six nodes in two zones, a Deployment that fits, a pod that does not, a closed node."""
-    cluster = server.cluster
-
-    def fill() -> None:
-        for number in range(6):
-            node = make_node(f"node-{number}").cpu("8").memory("32Gi").zone("ab"[number % 2])
-            cluster.create(node)
-        cluster.create(make_deployment("web").replicas(9))
-        cluster.create(make_pod("large").cpu("9").annotate({"example/hostile": HOSTILE}))
-        cluster.patch("nodes", "node-5", {"spec": {"unschedulable": True}})
-
-    server.engine.call(fill)
-    return server
-
-
-def until(page: Page, expression: str) -> Any:
-    """The value of an expression, once it is true."""
-    clock, value = WallClock(), None
-    end = clock.now() + 60_000_000_000
-    while clock.now() < end:
-        value = page.evaluate(f"Promise.resolve({expression}).then(Boolean)")
-        if value:
-            return value
-    raise AssertionError(f"{expression} stays {value!r}; the page shows {page.text('#page')[:500]}")
-
-
-def shows(page: Page, text: str, selector: str = "#page") -> None:
-    until(
-        page,
-        f"document.querySelector({json.dumps(selector)})?.innerText.includes({json.dumps(text)})",
-    )
-
-
-def open_(browser: Browser, server: Server, path: str, **more: Any) -> Page:
-    return browser.open(f"{server.url}{path}", **more)
-
-
-def type_into(page: Page, selector: str, text: str) -> None:
-    page.evaluate(
-        f"(() => {{ const e = document.querySelector({json.dumps(selector)});"
-        f"e.value = {json.dumps(text)};"
-        "e.dispatchEvent(new Event('input', {bubbles: true})); })()"
-    )
-
-
-def press_on(page: Page, selector: str) -> None:
-    """Click it, wherever it is."""
-    page.evaluate(f"document.querySelector({json.dumps(selector)}).click()")
 
 
 def test_an_empty_world_teaches(browser: Browser, server: Server) -> None:
@@ -133,9 +66,23 @@ def test_a_pod_is_brought_its_wait_understood_and_mended(browser: Browser, serve
     shows(page, "0/1 nodes are available", "#why")
     page.click_on("#ask-remedies")
     shows(page, "then it fits", "#remedies")
-    server.engine.call(lambda: server.cluster.create(make_node("larger").cpu("16").memory("8Gi")))
+    page.press("g")
+    page.press("h")
+    shows(page, "Bring your own")
+    larger = make_node("larger").cpu("16").memory("8Gi").build()
+    type_into(page, "#yaml", json.dumps(larger))
+    page.click_on("#take")
+    until(page, "location.pathname === '/ui/cluster'")
+    shows(page, "Running 1", "#legend")
+    until(page, "document.querySelector('#waiting').hidden")
+    page.evaluate("document.querySelector('canvas.tiles').focus()")
+    page.press("End")
+    page.press("ArrowLeft")
+    page.press("Enter")
+    shows(page, "larger", "#side h2")
+    page.click_on("#side td a")
     shows(page, "Running")
-    shows(page, "larger", "#why")
+    shows(page, "larger was the only node that fitted", "#why")
     assert page.complaints == []
 
 
@@ -239,7 +186,8 @@ def test_numbers_of_the_traffic_form_are_played_as_they_are_moved(
     assert page.evaluate("new URLSearchParams(location.search).get('stepConfigRPS')") == "5"
     assert page.evaluate("fetch('/runs').then((r) => r.json()).then((d) => d.runs.length)") == 0
     page.click_on("#executeSimulation")
-    until(page, "fetch('/runs').then((r) => r.json()).then((d) => d.runs.length)")
+    ended = "fetch('/runs').then((r) => r.json()).then((d) => d.runs[0]?.phase === 'Succeeded')"
+    until(page, ended)
     assert page.complaints == []
     page = open_(browser, server, "/ui/traffic/1")
     shows(page, "850", "#figures")
@@ -278,18 +226,94 @@ def test_runs_that_were_played_are_seen_again_and_compared(
     assert page.complaints == []
 
 
-def test_the_configuration_of_the_scheduler_is_shown_changed_and_refused(
+def test_the_configuration_of_the_scheduler_is_checked_while_it_is_typed(
     browser: Browser, populated: Server
 ) -> None:
     page = open_(browser, populated, "/ui/scheduler")
     shows(page, "NodeResourcesFit", "#profiles")
     before = page.evaluate("document.querySelector('#yaml').value")
-    type_into(page, "#yaml", before.replace('"NodeResourcesFit"', '"NodeResourcesFits"', 1))
-    press_on(page, "#apply")
+    type_into(page, "#yaml", before.replace("name: NodeResourcesFit,", "name: NodeResourcesFits,"))
     shows(page, "NodeResourcesFits", "#said")
-    type_into(page, "#yaml", before)
+    type_into(page, "#yaml", before.replace("LeastAllocated", "MostAllocated"))
+    shows(page, "would take this", "#said")
+    chosen = "document.querySelector('[id=\"arg-0-NodeResourcesFit-scoringStrategy.type\"]')?.value"
+    until(page, f"{chosen} === 'MostAllocated'")
+    options = populated.cluster.own_options.scheduler
+    assert options.configuration is None  # nothing was taken
     press_on(page, "#apply")
     shows(page, "new configuration", "#toasts")
+    assert "MostAllocated" in json.dumps(populated.cluster.own_options.scheduler.configuration)
+
+
+def test_a_plugin_is_switched_off_and_the_last_scenario_played_with_it(
+    browser: Browser, server: Server
+) -> None:
+    """A form for plugins and weights; both runs stand beside each other afterwards."""
+    page = open_(browser, server, "/ui")
+    shows(page, "Rehearse a cluster")
+    page.click_on("[data-example='preemption.yaml']")
+    until(page, "document.querySelector('#phase')?.textContent === 'Succeeded'")
+    page = open_(browser, server, "/ui/scheduler")
+    shows(page, "NodeResourcesFit", "#profiles")
+    press_on(page, "#on-0-NodeResourcesBalancedAllocation")
+    shows(page, "would take this", "#said")
+    written = page.evaluate("document.querySelector('#yaml').value")
+    assert "name: NodeResourcesBalancedAllocation, weight" not in written
+    page.evaluate(
+        "(() => { const e = document.querySelector('#weight-0-NodeResourcesFit'); e.value = 7;"
+        "e.dispatchEvent(new Event('change')); })()"
+    )
+    until(page, "document.querySelector('#yaml').value.includes('weight: 7')")
+    press_on(page, "#rehearse")
+    until(page, "location.pathname === '/ui/compare'")
+    shows(page, "NodeResourcesBalancedAllocation")
+    assert page.evaluate("new URLSearchParams(location.search).get('a')") == "scenario-1"
+    assert page.complaints == []
+
+
+def test_arguments_of_a_plugin_are_fields_and_what_is_wrong_with_them_is_said(
+    browser: Browser, populated: Server
+) -> None:
+    """By keys alone: unfold, choose, Tab on, type; the field that one is in stays."""
+    page = open_(browser, populated, "/ui/scheduler")
+    shows(page, "NodeResourcesFit", "#profiles")
+    page.evaluate("document.querySelector('#args-0-NodeResourcesFit summary').focus()")
+    page.press("Enter")
+    until(page, "document.querySelector('#args-0-NodeResourcesFit').open")
+    kind = "[id='arg-0-NodeResourcesFit-scoringStrategy.type']"
+    page.evaluate(f"document.querySelector({json.dumps(kind)}).focus()")
+    page.press("m")  # as lists of a form go: to the word that begins with it
+    until(page, "document.querySelector('#yaml').value.includes('MostAllocated')")
+    until(page, f"document.activeElement === document.querySelector({json.dumps(kind)})")
+    shows(page, "would take this", "#said")
+    until(page, f"document.activeElement === document.querySelector({json.dumps(kind)})")
+    assert page.evaluate("document.querySelector('#args-0-NodeResourcesFit').open")
+    weight = "[id='arg-0-InterPodAffinity-hardPodAffinityWeight']"
+    change(page, weight, "-3")
+    shows(page, "hardPodAffinityWeight", "#said")
+    change(page, weight, "7")
+    shows(page, "would take this", "#said")
+    resources = "[id='arg-0-NodeResourcesBalancedAllocation-resources']"
+    change(page, resources, "[{")
+    shows(page, "must be JSON", "#said")
+    change(page, resources, '[{"name": "memory", "weight": 1}]')
+    shows(page, "would take this", "#said")
+    press_on(page, "#apply")
+    shows(page, "new configuration", "#toasts")
+    told = populated.cluster.own_options.scheduler.configuration
+    assert told is not None
+    args = {each["name"]: each["args"] for each in told["profiles"][0]["pluginConfig"]}
+    assert args["NodeResourcesFit"]["scoringStrategy"]["type"] == "MostAllocated"
+    assert args["InterPodAffinity"]["hardPodAffinityWeight"] == 7
+    assert args["NodeResourcesBalancedAllocation"]["resources"] == [{"name": "memory", "weight": 1}]
+    assert all("status of 4" in each for each in page.complaints)
+
+
+def change(page: Page, selector: str, value: str) -> None:
+    page.evaluate(
+        f"(() => {{ const e = document.querySelector({json.dumps(selector)});"
+        f"e.value = {json.dumps(value)}; e.dispatchEvent(new Event('change')); }})()"
+    )
 
 
 def test_a_page_is_reached_by_keys_alone(browser: Browser, populated: Server) -> None:
@@ -430,20 +454,58 @@ class TestModules:
         }))"""
         assert module("layout", wrong) == [0] * 6
 
+    def test_tiles_are_zoomed_where_the_pointer_is(self, module: Ask) -> None:
+        told = """(() => {
+            const place = document.createElement('div');
+            place.style.cssText = 'width: 600px; height: 400px; overflow: auto';
+            document.querySelector('#page').append(place);
+            const tiles = new m.Tiles(place, {chosen: () => {}, pointed: () => {}});
+            const node = (n) => ({key: `n-${n}`, name: `n-${n}`, taints: [], on: new Map()});
+            tiles.show(Array.from({length: 900}, (_, n) => node(n)), [{name: '', count: 900}]);
+            const box = tiles.canvas.getBoundingClientRect();
+            const at = {clientX: box.x + 25, clientY: box.y + 306};
+            const before = [tiles.grid.size, tiles.at(at).key];
+            for (let n = 0; n < 5; n++) tiles.canvas.dispatchEvent(
+                new WheelEvent('wheel', {deltaY: -1, cancelable: true, ...at}));
+            const row = (key) => Math.floor(Number(key.slice(2)) / tiles.grid.columns);
+            const near = row(tiles.at(at).key), was = row(before[1]);
+            const larger = tiles.grid.size / before[0];
+            for (let n = 0; n < 9; n++) tiles.canvas.dispatchEvent(
+                new WheelEvent('wheel', {deltaY: 1, cancelable: true, ...at}));
+            return [larger > 2, Math.abs(near - was) <= 1, tiles.grid.size === before[0]];
+        })()"""
+        assert module("tiles", told) == [True, True, True]
+
+    def test_a_slow_machine_is_asked_for_less(self, module: Ask) -> None:
+        """Twelve slow pictures in a row, not twelve in all."""
+        told = """(() => {
+            const tiles = new m.Tiles(document.createElement('div'), {});
+            const found = [];
+            for (const ms of [...Array(11).fill(50), 5, ...Array(11).fill(50)]) tiles.learn(ms);
+            found.push(tiles.isCoarse);
+            tiles.canvas.addEventListener('coarse', () => found.push('said'));
+            tiles.learn(50);
+            return [...found, tiles.isCoarse];
+        })()"""
+        assert module("tiles", told) == [False, "said", True]
+
     def test_differences_make_one_text_of_the_other(self, module: Ask) -> None:
         stream = Streams(3).stream("texts")
         for _ in range(30):
             before, after = (
                 "\n".join("abcde"[stream.below(5)] for _ in range(stream.below(12))) for _ in "ab"
             )
-            rows = module("object", f"m.differences({json.dumps(before)}, {json.dumps(after)})")
+            rows = module(
+                "pages/object", f"m.differences({json.dumps(before)}, {json.dumps(after)})"
+            )
             removed = [line for sign, line in rows if sign == "-"]
             added = [line for sign, line in rows if sign == "+"]
             left, right = before.split("\n"), after.split("\n")
             assert sorted([*left, *added]) == sorted([*right, *removed])
 
-    def test_percentiles_areas_and_tops(self, module: Ask) -> None:
-        asked = "m.nearest([1, 2, 3, 4], 50), m.nearest([], 50), m.area([[0, 1], [10, 3]], 20)"
-        assert module("traffic", f"[{asked}]") == [2, None, 40]
-        tops = module("charts", "[0, 0.7, 1, 3, 26, 1200].map(m.niceTop)")
-        assert tops == [1, 1, 1, 5, 50, 2000]
+    def test_tops_of_axes_are_round(self, module: Ask) -> None:
+        tops = module("../shared/charts", "[0, 0.7, 1, 3, 26, 1200].map(m.niceTop)")
+        assert tops == [1, 0.8, 1, 3, 30, 1500]
+        mosts = "[0, 1, 2, 3, 5, 15, 25, 250, 0.7, 2.2]"
+        tops = module("../shared/charts", f"{mosts}.map((most) => m.topOf([[[0, 0], [1, most]]]))")
+        assert tops == [2, 2, 2, 4, 6, 16, 30, 250, 0.8, 2.5]

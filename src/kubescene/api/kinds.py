@@ -1,4 +1,4 @@
-"""The kinds that Kubescene's own components speak of."""
+"""The kinds and the well-known objects that Kubescene's own components speak of."""
 
 from kubescene.api.scheme import GroupResource, GroupVersionKind
 
@@ -21,6 +21,7 @@ BOOKKEEPING = frozenset(
         GroupResource("", "events"),
         GroupResource("events.k8s.io", "events"),
         GroupResource(LEASE.group, "leases"),
+        GroupResource("autoscaling.k8s.io", "verticalpodautoscalercheckpoints"),
         GroupResource("authentication.k8s.io", "selfsubjectreviews"),
         GroupResource("authentication.k8s.io", "tokenrequests"),
         GroupResource("authentication.k8s.io", "tokenreviews"),
@@ -33,6 +34,12 @@ BOOKKEEPING = frozenset(
 )
 """Resources that tell how the cluster is doing rather than what it should do: their writes are no
 part of a run's story, and to those who follow everything, their changes mean no work."""
+
+API_SERVER = ("default", "kubernetes")
+API_SERVER_ADDRESS = "10.96.0.1"
+"""The Service of the API server itself: its place, and the address that is kept for it."""
+ROOT_CERTIFICATE = "kube-root-ca.crt"
+"""The ConfigMap that every namespace of a real cluster has."""
 
 TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
 """An annotation of DaemonSets that the server counts: one at creation, one more with every change

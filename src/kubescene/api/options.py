@@ -60,10 +60,13 @@ class WriteOptions(msgspec.Struct, frozen=True):
     """What is known already of a body of a custom kind."""
     warn: Callable[[str], None] | None = None
     """Takes what admission has to say about a request that it lets pass."""
+    is_admitted: bool = False
+    """Whether it is part of a request that was admitted already: policies are not asked again."""
 
 
 NO_OPTIONS = WriteOptions()
 LASTING = WriteOptions(is_lasting=True)
+ADMITTED = WriteOptions(is_admitted=True)
 
 
 class DeleteOptions(msgspec.Struct, frozen=True):
@@ -74,6 +77,8 @@ class DeleteOptions(msgspec.Struct, frozen=True):
     resource_version: str = ""
     propagation_policy: str = ""
     dry_run: bool = False
+    warn: Callable[[str], None] | None = None
+    is_admitted: bool = False
 
 
 PLAIN_DELETE = DeleteOptions()

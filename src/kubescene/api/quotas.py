@@ -8,9 +8,8 @@ Pods, claims and services are measured in several ways; objects of every other k
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
-from kubescene.api.qos import qos_class
 from kubescene.api.quantity import Quantity, from_value, parse
-from kubescene.api.resource_requests import exact_requests, is_extended, needed_together
+from kubescene.api.resource_requests import exact_requests, is_extended, needed_together, qos_class
 from kubescene.api.scheme import GroupResource, GroupVersionKind
 from kubescene.clock import SECOND, parse_time
 from kubescene.types import JsonObject

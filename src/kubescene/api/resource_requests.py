@@ -7,12 +7,15 @@ and rounded up once at the end: cpu to thousandths, everything else to whole uni
 
 Scoring uses a second sum in which a container that asks for no cpu or memory counts as asking for
 100m or 200Mi, so that pods without requests do not all pile up on one node. [R-2]
+
+The quality-of-service class of a pod follows from its cpu and memory requests and limits.
 """
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Any, TypeAlias, TypeVar
 
+from kubescene.api import quantity
 from kubescene.api.quantity import MAX_INT64, Quantity, parse
 from kubescene.bounded import KEPT
 from kubescene.types import ReadOnlyObject
@@ -244,3 +247,35 @@ def _raise(total: dict[str, _Amount], floor: Mapping[str, _Amount]) -> None:
 
 def _units(name: str, nanos: int) -> int:
     return min(-(-nanos // (_MILLI if name == CPU else _NANO)), MAX_INT64)
+
+
+_COMPUTE = ("cpu", "memory")
+
+
+def qos_class(spec: Mapping[str, Any]) -> str:
+    """Guaranteed, Burstable or BestEffort; pod-level resources win where they are set."""
+    parts = [spec["resources"]] if spec.get("resources") else _container_resources(spec)
+    requests = [_positive(part.get("requests")) for part in parts]
+    limits = [_positive(part.get("limits")) for part in parts]
+    if not any(requests) and not any(limits):
+        return "BestEffort"
+    for asked, limited in zip(requests, limits, strict=True):
+        if set(limited) != set(_COMPUTE) or any(
+            name in asked and asked[name] != limited[name] for name in _COMPUTE
+        ):
+            return "Burstable"
+    return "Guaranteed"
+
+
+def _container_resources(spec: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    containers = [*spec.get("initContainers", ()), *spec.get("containers", ())]
+    return [container.get("resources") or {} for container in containers]
+
+
+def _positive(amounts: Mapping[str, Any] | None) -> dict[str, int]:
+    values = (
+        (name, quantity.milli_value(amounts[name]))
+        for name in _COMPUTE
+        if amounts and name in amounts
+    )
+    return {name: value for name, value in values if value > 0}

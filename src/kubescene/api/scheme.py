@@ -11,7 +11,7 @@ within a group the preferred version first (v2, v1, v1beta1, v1alpha1).
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -130,6 +130,8 @@ class Scheme:
         self._by_gvk: dict[GroupVersionKind, ResourceType] = {}
         self._by_path: dict[tuple[str, str, str], ResourceType] = {}
         self._generation = 0
+        self.offered: Callable[[GroupVersionKind], None] | None = None
+        """Asked for a kind that nobody serves: it may register it now."""
         for resource_type in types:
             self.register(resource_type)
 
@@ -173,7 +175,11 @@ class Scheme:
     def of_kind(self, api_version: str, kind: str) -> ResourceType:
         """The type an object names by ``apiVersion`` and ``kind``; 400 if nobody serves it."""
         try:
-            found = self._by_gvk.get(GroupVersionKind.of(api_version, kind))
+            wanted = GroupVersionKind.of(api_version, kind)
+            found = self._by_gvk.get(wanted)
+            if found is None and self.offered is not None:
+                self.offered(wanted)
+                found = self._by_gvk.get(wanted)
         except (AttributeError, TypeError):  # what a client sent may be anything
             found = None
         if found is None:

@@ -10,7 +10,17 @@ import asyncio
 import logging
 from functools import partial
 
-from kubescene.apiserver.access import AllowAll, Attributes, Authorizer, identify, impersonated
+from kubescene.apiserver.access import (
+    AllowAll,
+    Attributes,
+    Authorizer,
+    by_prefix,
+    forbidden,
+    impersonated,
+)
+from kubescene.apiserver.access.escalation import EscalationCheck
+from kubescene.apiserver.access.rbac import Rbac
+from kubescene.apiserver.access.tokens import ANONYMOUS, TokenFile
 from kubescene.apiserver.engine_thread import SHUTTING_DOWN, EngineStoppedError, EngineThread
 from kubescene.apiserver.kubernetes.discovery import DiscoveryDocuments
 from kubescene.apiserver.kubernetes.field_validation import FieldValidation
@@ -54,9 +64,12 @@ from kubescene.apiserver.table import RouteTable, takes
 from kubescene.apiserver.traffic.pages import TrafficPages
 from kubescene.apiserver.turnstile import Turnstile
 from kubescene.apiserver.ui import UiPages
-from kubescene.errors import ApiError, ForbiddenError, InternalError
+from kubescene.errors import ApiError, InternalError, UnauthorizedError
 from kubescene.live import LiveScenarios
 from kubescene.outside.stage import OutsideStage
+from kubescene.runs.opened import OpenedRuns
+
+HALF_DONE = "what this request was about was not waited for, and may be half done"
 
 _log = logging.getLogger(__name__)
 
@@ -71,8 +84,10 @@ class ApiServer:
         *,
         origins: Origins | None = None,
         authorizer: Authorizer | None = None,
+        tokens: TokenFile | None = None,
         stage: OutsideStage | None = None,
         traffic: TrafficPages | None = None,
+        opened: OpenedRuns | None = None,
         max_body: int = DEFAULT_MAX_BODY,
         allow_extenders: bool = False,
     ) -> None:
@@ -82,18 +97,24 @@ class ApiServer:
         self.registry.track_fields = True
         self.origins = origins or Origins()
         self.authorizer = authorizer or AllowAll()
+        self._tokens = tokens
+        self._authenticate = by_prefix if tokens is None else tokens.identify
         self._is_open = isinstance(self.authorizer, AllowAll)
         self.stage = stage or OutsideStage(cluster)
         self.turnstile = Turnstile(engine, self.stage, max_body)
         self.renderer = Renderer(self.registry)
         fields = FieldValidation(self.registry.custom)
-        self.verbs = Writes(self.registry, engine, self.renderer, fields, max_body)
+        escalation = None
+        if isinstance(self.authorizer, Rbac):
+            escalation = EscalationCheck(self.authorizer)
+        self.verbs = Writes(self.registry, engine, self.renderer, fields, max_body, escalation)
         self.streams = WatchStreams(self.registry, engine, self.renderer, self.stage)
         self.timelines = TimelineStreams(engine)
         self.health = Health(engine)
         self.traffic = traffic or TrafficPages()
         self.mounted: dict[str, App] = {}
         self.table = RouteTable(partial(find_target, cluster.scheme))
+        self._opened = opened or OpenedRuns()
         self._fill(scenarios, allow_extenders=allow_extenders)
 
     def _fill(self, scenarios: LiveScenarios | None, *, allow_extenders: bool) -> None:
@@ -109,7 +130,7 @@ class ApiServer:
         openapi = OpenApi(scheme, Definitions(self.registry.store))
         table.add(
             *ResourceRequests(
-                self.verbs, lister, self.renderer, self.streams, self.authorizer
+                self.verbs, lister, self.renderer, self.streams, self.authorizer, self._tokens
             ).routes()
         )
         table.add(*MetricsPages(engine).routes())
@@ -117,14 +138,14 @@ class ApiServer:
         table.add(
             *Worlds(engine, scenarios).routes(),
             *SchedulerConfigurationPage(engine, allow_extenders=allow_extenders).routes(),
-            *RemediesPage(engine).routes(),
+            *RemediesPage(engine, self.stage).routes(),
             *AttemptsPage(engine).routes(),
             refuse=takes("simulator"),
         )
         if scenarios is not None:
             table.add(
                 *ScenarioPages(engine, scenarios, self.timelines).routes(),
-                *RunPages(engine, scenarios, self.traffic).routes(),
+                *RunPages(engine, scenarios, self.traffic, self._opened).routes(),
                 *ParkingPage(engine, scenarios, self.stage, self.turnstile).routes(),
                 refuse=takes("simulator"),
             )
@@ -152,6 +173,8 @@ class ApiServer:
         """Let a mounted application answer what a page of another server did not ask."""
         try:
             self.origins.check_mounted(scope)
+            if self._tokens is not None and self._tokens.identify(scope)[0] is ANONYMOUS:
+                raise UnauthorizedError("Unauthorized")
         except ApiError as error:
             await _refuse(error, scope, send)
         else:
@@ -178,7 +201,8 @@ class ApiServer:
         except EngineStoppedError:
             response = error_response(InternalError(SHUTTING_DOWN))
         except asyncio.CancelledError:
-            raise
+            await _leave(request)
+            return
         except Exception:
             _log.exception("%s %s failed", request.method, request.path)
             response = error_response(
@@ -195,10 +219,10 @@ class ApiServer:
         """The response, or None when it has been sent already."""
         scope = request.scope
         self.origins.check(scope)
-        actor, request.path = identify(scope["path"], scope["raw_path"])
-        request.actor = impersonated(actor, scope["headers"])
+        actor, request.path = self._authenticate(scope)
+        request.actor = impersonated(actor, scope["headers"], self.authorizer)
         entry = self.table.find(request)
-        if not self._is_open:
+        if not self._is_open and request.actor is not ANONYMOUS:
             self._authorize(request)
         if entry is None:
             return not_found_page()
@@ -220,18 +244,18 @@ class ApiServer:
             verb, wanted = request.method.lower(), Attributes(path=request.path)
         else:
             verb, wanted = verb_of(request, target), target.attributes
-        if self.authorizer.allows(actor, verb, wanted):
-            return
-        if target is None:
-            raise ForbiddenError(f'User "{actor}" cannot {verb} path "{request.path}"')
-        resource = target.resource_type.named_resource
-        raise ForbiddenError(
-            f'{resource} "{target.name}" is forbidden: User "{actor}" cannot {verb} resource '
-            f'"{wanted.resource}" in API group "{wanted.group}"',
-            name=target.name,
-            group=wanted.group,
-            kind=wanted.resource,
-        )
+        permission = self.authorizer.permission(actor, verb, wanted)
+        if not permission.is_given:
+            raise forbidden(actor, verb, wanted, permission.reason)
+
+
+async def _leave(request: Request) -> None:
+    """The server ends, and waits no longer for what a request is about."""
+    told = error_response(InternalError(f"{SHUTTING_DOWN}: {HALF_DONE}"))
+    try:
+        await told.send(request.send)
+    except RuntimeError:  # It was being answered already.
+        raise asyncio.CancelledError from None
 
 
 async def _refuse(error: ApiError, scope: Scope, send: Send) -> None:

@@ -54,6 +54,42 @@ async def read_command(request: Request, limit: int) -> Body:
     return await read_body(request, limit)
 
 
+async def read_manifests(request: Request, limit: int) -> JsonValue:
+    """Objects as people have them, as one List: a List, one object, or several YAML documents."""
+    check_type(request)
+    data = await request.body(limit)
+    is_yaml = media_type(request.header(b"content-type")) in YAML_TYPES
+    return await aside(manifests_in if is_yaml else lambda given: decode_json(given).value, data)
+
+
+def manifests_in(data: bytes) -> JsonValue:
+    if data.lstrip()[:1] in (b"{", b"["):
+        with suppress(ReadingError):
+            return as_list(read_json(data).value)
+    try:
+        values = [each.value for each in read_yaml(data, BOUNDS) if each.value is not None]
+    except ReadingError as error:
+        raise BadRequestError(f"the import is not valid YAML: {error}") from None
+    if len(values) > 1:
+        return joined(values)
+    return as_list(values[0]) if values else None
+
+
+def as_list(value: JsonValue) -> JsonValue:
+    """One object as a List; whatever is no object stays for others to refuse."""
+    is_one = isinstance(value, dict) and "kind" in value and "items" not in value
+    return joined([value]) if is_one else value
+
+
+def joined(values: list[JsonValue]) -> JsonValue:
+    """What is in all of them; Lists among them are taken apart."""
+    items: list[JsonValue] = []
+    for each in values:
+        inside = each.get("items") if isinstance(each, dict) else None
+        items.extend(inside if isinstance(inside, list) else [each])
+    return {"apiVersion": "v1", "kind": "List", "items": items}
+
+
 def check_type(request: Request) -> None:
     accepted = (*JSON_TYPES[1:], *YAML_TYPES)
     if media_type(request.header(b"content-type")) not in accepted:

@@ -14,7 +14,7 @@ becomes due by itself: time moves when somebody says so.
 
 import asyncio
 import logging
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future
 from enum import Enum
 from functools import partial
@@ -27,6 +27,7 @@ from kubescene.control import LivelockError, ServingCrank
 from kubescene.errors import ConflictError
 from kubescene.runs.worlds import ServedWorld
 from kubescene.scheduler import SchedulerOptions
+from kubescene.store.journals import Acknowledge
 
 T = TypeVar("T")
 
@@ -38,6 +39,8 @@ OUTSIDE_S = 0.001
 """How often one looks what a program outside does, if it says nothing."""
 RETRY_EVERY = 5 * SECOND
 """How often controllers try again what was refused, by the server's clock."""
+ANSWERED_AT_ONCE = 16
+"""Commands that came together are answered together, since they wait for the same disk."""
 CLEARED_AT_ONCE = 500
 """Objects that go in one piece when a world is reset: some 30 milliseconds."""
 SHUTTING_DOWN = "the server is shutting down"
@@ -112,6 +115,7 @@ class EngineRest(Enum):
     NOTHING = "nothing: there may be more to do at once"
     LAST_LOOK = "nothing: what was played is over; if nothing else is to be played, it is frozen"
     OTHERS = "what a program outside does in its turn"
+    HELD = "somebody who lets go on what is played"
     DUE = "whatever is due next, or may be tried again"
     STALLED = "some time: controllers never come to rest"
     FROZEN = "nothing but a command"
@@ -121,6 +125,7 @@ SLEEPS = {
     EngineRest.NOTHING: 0.0,
     EngineRest.LAST_LOOK: 0.0,
     EngineRest.OTHERS: OUTSIDE_S,
+    EngineRest.HELD: LONGEST_SLEEP_S,
     EngineRest.STALLED: STALLED_S,
     EngineRest.FROZEN: LONGEST_SLEEP_S,
 }
@@ -182,6 +187,8 @@ class EngineThread:
         self._retry_at = 0
         self._played: CurrentPlay | None = None
         self._tell_over: Callable[[], None] = nothing
+        self._answers: list[Acknowledge] = []
+        """What commands have come to, until it is told."""
         cluster.alarm.ring = self._nudge
 
     def start(self) -> None:
@@ -210,7 +217,7 @@ class EngineThread:
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
         refuse = partial(_answer, loop, _fail, future)
-        if not self._put(Command(partial(_run_for, loop, future, command), refuse)):
+        if not self._put(Command(partial(self._run_for, loop, future, command), refuse)):
             raise EngineStoppedError(SHUTTING_DOWN)
         try:
             return await future
@@ -224,7 +231,7 @@ class EngineThread:
         """Play what ``begin`` returns, and give this coroutine its end."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[None] = loop.create_future()
-        ended = partial(_answer_end, loop, future)
+        ended = partial(self._answer_end, loop, future)
         try:
             await self.submit(partial(self.play, _begun(begin), ended, freezes=freezes))
             await future
@@ -254,7 +261,7 @@ class EngineThread:
                 if not isinstance(error, Exception):
                     raise
             else:
-                future.set_result(result)
+                self.cluster.store.when_durable(partial(_settle, future, result))
 
         if not self._put(Command(run, future.set_exception)):
             raise EngineStoppedError(SHUTTING_DOWN)
@@ -312,6 +319,40 @@ class EngineThread:
 
     # -- on the engine thread ----------------------------------------------------------------
 
+    def _run_for(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        future: "asyncio.Future[T]",
+        command: Callable[[], T],
+    ) -> None:
+        """Run a command for somebody who waits on the loop, until what it wrote is durable."""
+        try:
+            result = command()
+        except BaseException as error:
+            _answer(loop, _fail, future, told(error))
+            del future
+            if not isinstance(error, Exception):
+                raise
+        else:
+            self._answers.append(partial(_answer_kept, loop, future, result))
+
+    def _give_answers(self) -> None:
+        """Those who wait hear of it when all that was written until now is durable."""
+        answers, self._answers = self._answers, []
+        if answers:
+            self.cluster.store.when_durable(partial(_answer_all, answers))
+
+    def _answer_end(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        future: "asyncio.Future[None]",
+        error: Exception | None,
+    ) -> None:
+        if error is None:
+            self.cluster.store.when_durable(partial(_answer_kept, loop, future, None))
+        else:
+            _answer(loop, _fail, future, error)
+
     def _run(self) -> None:
         try:
             self.cluster.store.own()
@@ -328,12 +369,17 @@ class EngineThread:
     def _turn(self) -> None:
         """Run commands, moments and rounds until the mark of the end."""
         while True:
+            if len(self._answers) >= ANSWERED_AT_ONCE or self._commands.empty():
+                self._give_answers()
             try:
                 command = self._next(self._sleep_s())
             except StopIteration:
                 return
             if command is None:
                 self._rest = self._go_on()
+                if self._rest is not EngineRest.NOTHING:
+                    # Nobody waits for what controllers write; it shall be kept all the same.
+                    self.cluster.store.when_durable(ignore_outcome)
                 continue
             self._rest = EngineRest.NOTHING
             command.run()
@@ -360,8 +406,9 @@ class EngineThread:
         """
         while self.cluster.clear(CLEARED_AT_ONCE):
             yield
-        self.cluster.reset()
-        self._director.define()
+        with self.cluster.registry.custom.anew():
+            self.cluster.reset()
+            self._director.define()
         self._start_controllers()
 
     def configure_scheduler(self, options: SchedulerOptions) -> None:
@@ -388,6 +435,7 @@ class EngineThread:
         """Nothing more is taken; whoever still waits for an answer hears that none will come."""
         with self._ending:
             self._stopped = True
+        self._give_answers()
         self._end_played(EngineStoppedError(SHUTTING_DOWN))
         while not self._commands.empty():
             command = self._commands.get()
@@ -422,6 +470,8 @@ class EngineThread:
         """One moment; if it is another program's turn, that one will send a command."""
         try:
             moment = next(played.moments)
+            if getattr(moment, "is_held", False):
+                return EngineRest.HELD
             return EngineRest.OTHERS if getattr(moment, "waits", False) else EngineRest.NOTHING
         except StopIteration:
             error = None
@@ -468,6 +518,10 @@ def ignore(error: Exception) -> None:
     """Nobody waits for an answer."""
 
 
+def ignore_outcome(error: Exception | None) -> None:
+    """The same; what cannot be kept is logged by whoever keeps it."""
+
+
 def told(error: BaseException) -> Exception:
     """What whoever waits hears of it: what ends this thread must not end theirs."""
     if isinstance(error, Exception):
@@ -490,28 +544,30 @@ def _answer(loop: asyncio.AbstractEventLoop, answer: Callable[..., None], *argum
         _log.debug("the answer of a command came after the end of its event loop")
 
 
-def _run_for(
-    loop: asyncio.AbstractEventLoop, future: "asyncio.Future[T]", command: Callable[[], T]
+def _answer_kept(
+    loop: asyncio.AbstractEventLoop,
+    future: "asyncio.Future[T]",
+    result: T,
+    error: Exception | None,
 ) -> None:
-    """Run a command for somebody who waits on the loop."""
-    try:
-        result = command()
-    except BaseException as error:
-        _answer(loop, _fail, future, told(error))
-        del future
-        if not isinstance(error, Exception):
-            raise
-    else:
-        _answer(loop, _fulfil, future, result)
-
-
-def _answer_end(
-    loop: asyncio.AbstractEventLoop, future: "asyncio.Future[None]", error: Exception | None
-) -> None:
+    """What was written is durable, or nobody knows."""
     if error is None:
-        _answer(loop, _fulfil, future, None)
+        _answer(loop, _fulfil, future, result)
     else:
         _answer(loop, _fail, future, error)
+
+
+def _answer_all(answers: Iterable[Acknowledge], error: Exception | None) -> None:
+    for answer in answers:
+        answer(error)
+
+
+def _settle(future: "Future[T]", result: T, error: Exception | None) -> None:
+    """The same for a plain thread."""
+    if error is None:
+        future.set_result(result)
+    else:
+        future.set_exception(error)
 
 
 def _fulfil(future: "asyncio.Future[T]", result: T) -> None:

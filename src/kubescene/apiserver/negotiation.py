@@ -10,17 +10,21 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
 
+from kubescene.api.kinds import SCENARIO
 from kubescene.errors import NotAcceptableError
 
 JSON = "application/json"
 YAML = "application/yaml"
 META_GROUP = "meta.k8s.io"
+COLUMNS_GROUP = SCENARIO.group
 
 
 class ResponseShape(Enum):
     OBJECT = "Object"
     TABLE = "Table"
     METADATA = "PartialObjectMetadata"
+    COLUMNS = "Columns"
+    """Lists of pods only (`columns`), and not upstream's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +46,7 @@ class ResponseForm:
 
 
 PLAIN = ResponseForm()
+IN_COLUMNS = ResponseForm(ResponseShape.COLUMNS, SCENARIO.version)
 _SHAPES = {
     "Table": ResponseShape.TABLE,
     "PartialObjectMetadata": ResponseShape.METADATA,
@@ -58,13 +63,14 @@ _MEDIA_TYPES = {
 
 
 @lru_cache(maxsize=256)
-def negotiate(accept: str) -> ResponseForm:
+def negotiate(accept: str, *, has_columns: bool = False) -> ResponseForm:
     """The form of the reply; 406 if the client accepts nothing that can be served."""
     if not accept:
         return PLAIN
     ranges = [_parse(text) for text in accept.split(",") if text.strip()]
     for media_type, parameters in sorted(ranges, key=lambda each: -_quality(each[1])):
-        if form := _form(media_type, parameters):
+        form = _form(media_type, parameters)
+        if form is not None and (has_columns or form is not IN_COLUMNS):
             return form
     raise NotAcceptableError(
         "only the following media types are accepted: application/json, application/yaml"
@@ -91,6 +97,8 @@ def _form(media_type: str, parameters: dict[str, str]) -> ResponseForm | None:
     wanted = parameters.get("as", "")
     if not wanted:
         return ResponseForm(media_type=_MEDIA_TYPES[media_type])
+    if (wanted, parameters.get("g")) == (ResponseShape.COLUMNS.value, COLUMNS_GROUP):
+        return IN_COLUMNS if parameters.get("v") == IN_COLUMNS.version else None
     shape, version = _SHAPES.get(wanted), parameters.get("v", "v1")
     if shape is None or parameters.get("g", META_GROUP) != META_GROUP:
         return None

@@ -1,10 +1,11 @@
 """Keeps web pages out: the one place that says which pages may ask this server for what.
 
-There is no authentication, so a page in a browser could write here: directly, or under a name that
-its owner lets point to this machine. Browsers tell both: the first by ``Origin``, the second by
-``Host``. As ``kubectl proxy`` does, a server on loopback accepts only local names there. One that
-others reach is called by many names; but a page may change something there only if it was loaded
-from an address, from ``localhost`` or from this machine's own name, which nobody else can rebind.
+Over plain http there is no authentication, so a page in a browser could write here: directly, or
+under a name that its owner lets point to this machine. Browsers tell both: the first by ``Origin``,
+the second by ``Host``. As ``kubectl proxy`` does, a server on loopback accepts only local names
+there. One that others reach is called by many names; but a page may change something there only if
+it was loaded from an address, from ``localhost``, from this machine's own name or from one that the
+server has a certificate for, which nobody else can rebind.
 
 Another page of this machine is local too. So what changes something, here or in a mounted
 application, must come from a page of this very server or from no page at all; and a body must be
@@ -14,6 +15,7 @@ of a type that no page can send elsewhere without asking first.
 import ipaddress
 import re
 import socket
+from collections.abc import Collection
 from functools import lru_cache
 
 from kubescene.apiserver.requests import Scope
@@ -28,10 +30,15 @@ _AUTHORITY = re.compile(
 
 
 class Origins:
-    """The rule for one server. ``only_local``: nobody but this machine is served."""
+    """The rule for one server.
 
-    def __init__(self, *, only_local: bool = True) -> None:
+    ``only_local``: nobody but this machine is served. ``names``: others that are its own, for it
+    has a certificate for them.
+    """
+
+    def __init__(self, *, only_local: bool = True, names: Collection[str] = ()) -> None:
         self.only_local = only_local
+        self._names = frozenset(each.lower() for each in names)
 
     def check(self, scope: Scope) -> None:
         """403 for a request that a page of another server made, if it could change something."""
@@ -50,11 +57,14 @@ class Origins:
             raise ForbiddenError(f"a page of {shown!r} may not change anything on {host!r}")
         if site not in (b"none", b"same-origin"):
             raise ForbiddenError(f"a page of another server may not change anything on {host!r}")
-        if origin is not None and not self.only_local and not is_own(host):
+        if origin is not None and not self.only_local and not self._owns(host):
             raise ForbiddenError(
                 f"a page may not change anything under the name {host!r}, which anybody could let "
                 "point here: load it from an address, or from the name of this machine"
             )
+
+    def _owns(self, authority: str) -> bool:
+        return is_own(authority) or host_of(authority) in self._names
 
     def check_mounted(self, scope: Scope) -> None:
         """The same for a mounted application, whose bodies nobody else looks at."""

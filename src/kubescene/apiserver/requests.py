@@ -43,15 +43,10 @@ class RequestTarget(Struct, frozen=True):
     @property
     def attributes(self) -> Attributes:
         """The same for an `Authorizer`."""
-        kind = self.resource_type.gvk
-        return Attributes(
-            kind.group,
-            kind.version,
-            self.resource_type.plural,
-            self.subresource,
-            self.namespace,
-            self.name,
-        )
+        kind, plural = self.resource_type.gvk, self.resource_type.plural
+        is_namespace = plural == "namespaces" and not kind.group
+        namespace = self.name if is_namespace else self.namespace
+        return Attributes(kind.group, kind.version, plural, self.subresource, namespace, self.name)
 
 
 class Request:

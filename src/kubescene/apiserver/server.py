@@ -10,6 +10,7 @@ import asyncio
 import logging
 import signal
 import socket
+import ssl
 import sys
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
@@ -20,6 +21,8 @@ from typing import Any, cast
 import uvicorn
 
 from kubescene.apiserver.access import Authorizer
+from kubescene.apiserver.access.rbac import Rbac, furnish_roles
+from kubescene.apiserver.access.security import Security
 from kubescene.apiserver.app import ApiServer
 from kubescene.apiserver.engine_thread import EngineThread
 from kubescene.apiserver.origins import Origins, is_local_address
@@ -27,10 +30,12 @@ from kubescene.apiserver.requests import DEFAULT_MAX_BODY
 from kubescene.apiserver.traffic.pages import TrafficPages
 from kubescene.clock import WallClock
 from kubescene.cluster import ClusterOptions, ClusterWorld
+from kubescene.errors import ConfigurationError
 from kubescene.garbage import serving, tidy
 from kubescene.live import LiveScenarios
 from kubescene.outside.stage import OutsideStage
 from kubescene.runs.catalogue import Runs
+from kubescene.runs.opened import OpenedRuns
 from kubescene.scenario.phases import ResultsStrategy
 from kubescene.struct_types import build_all
 from kubescene.timeline.lines import build_line_types
@@ -122,9 +127,17 @@ class _Uvicorn(uvicorn.Server):
     """Tells when it listens, and ends the streams before it waits for connections to close."""
 
     def __init__(
-        self, config: uvicorn.Config, app: ApiServer, *, warm: bool, request_timeout_s: float
+        self,
+        config: uvicorn.Config,
+        app: ApiServer,
+        *,
+        tls: ssl.SSLContext | None,
+        warm: bool,
+        request_timeout_s: float,
     ) -> None:
         super().__init__(config)
+        self._tls = tls
+        self._handshake_s = None if tls is None else request_timeout_s
         self._slow = SlowClients(self.server_state.connections, request_timeout_s)
         self._app = app
         self._warm = warm
@@ -150,12 +163,29 @@ class _Uvicorn(uvicorn.Server):
                 signal.signal(number, handler)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets=sockets)
+        # uvicorn would listen here itself, but has no limit for handshakes.
+        await super().startup(sockets=[])
+        for each in sockets or ():
+            listener = await asyncio.get_running_loop().create_server(
+                self._connection,
+                sock=each,
+                backlog=self.config.backlog,
+                ssl=self._tls,
+                ssl_handshake_timeout=self._handshake_s,
+            )
+            self.servers.append(listener)
         self.listening.set()
         if self._warm:
             self.warming.watch()
         self._app.engine.when_over(self._app.end_waits)
         self._tidy(-1)
+
+    def _connection(self) -> asyncio.Protocol:
+        connection: Any = self.config.http_protocol_class
+        made: asyncio.Protocol = connection(
+            config=self.config, server_state=self.server_state, app_state=self.lifespan.state
+        )
+        return made
 
     def _tidy(self, seen: int) -> None:
         """Look for garbage in all that there is, best while nobody asks and nothing is played.
@@ -176,10 +206,11 @@ class _Uvicorn(uvicorn.Server):
 
 
 class Server:
-    """One served cluster. ``warm``: what simulates traffic is loaded while nobody asks for it.
+    """One served cluster.
 
-    Whoever takes longer than ``request_timeout_s`` for the headers or the body of a request is cut
-    off.
+    ``rbac``: Roles say who may do what. ``warm``: what simulates traffic is loaded while nobody
+    asks for it. Whoever takes longer than ``request_timeout_s`` for the headers or the body of a
+    request is cut off. ``security``: https with tokens, without which only this machine is served.
     """
 
     def __init__(
@@ -193,11 +224,26 @@ class Server:
         allow_extenders: bool = False,
         results: ResultsStrategy = ResultsStrategy.AT_MOVING_NEXT_STEP,
         traffic: TrafficPages | None = None,
+        opened: OpenedRuns | None = None,
         authorizer: Authorizer | None = None,
+        rbac: bool = False,
+        security: Security | None = None,
         warm: bool = False,
         request_timeout_s: float = REQUEST_TIMEOUT_S,
     ) -> None:
-        self.cluster = cluster or ClusterWorld(ClusterOptions(events=True), clock=WallClock())
+        is_local = is_local_address(host)
+        if security is None and not is_local:
+            raise ConfigurationError(
+                f"{host} is not a loopback address: there a server needs https and tokens "
+                "(Server(security=...), kubescene serve --allow-remote)"
+            )
+        self.cluster = cluster or ClusterWorld(
+            ClusterOptions(events=True, furnished=True), clock=WallClock()
+        )
+        self.cluster.serve_offers()
+        if rbac:
+            furnish_roles(self.cluster.registry)
+            authorizer = Rbac(self.cluster.store)
         clocks = self.cluster.registry.clocks
         if clocks.is_one:
             # A scenario may have the world's clock for itself; the server goes on meanwhile.
@@ -216,25 +262,33 @@ class Server:
         self.app = ApiServer(
             self.engine,
             self.scenarios,
-            origins=Origins(only_local=is_local_address(host)),
+            origins=Origins(only_local=is_local, names=() if security is None else security.names),
             authorizer=authorizer,
+            tokens=None if security is None else security.tokens,
             stage=self.stage,
             traffic=traffic,
+            opened=opened,
             max_body=max_body,
             allow_extenders=allow_extenders,
         )
         self._socket = _listen(host, port)
         self.host = host
+        self._scheme = "http" if security is None else "https"
         self.port: int = self._socket.getsockname()[1]
         self._uvicorn = _Uvicorn(
-            _config(self.app), self.app, warm=warm, request_timeout_s=request_timeout_s
+            _config(self.app),
+            self.app,
+            tls=None if security is None else security.tls,
+            warm=warm,
+            request_timeout_s=request_timeout_s,
         )
         self._thread: Thread | None = None
 
     @property
     def url(self) -> str:
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"http://{host}:{self.port}"
+        """Where it is reached: of a server that listens everywhere, from this machine."""
+        host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)
+        return f"{self._scheme}://{f'[{host}]' if ':' in host else host}:{self.port}"
 
     def run(self) -> None:
         """Serve until a signal or `stop` ends it."""
@@ -252,6 +306,7 @@ class Server:
             self.app.traffic.close()
             self._stop_engine()
             self.scenarios.close()
+            self.cluster.store.close()
             self._socket.close()
 
     def _stop_engine(self) -> None:

@@ -53,7 +53,7 @@ class Route(NamedTuple):
     """Whether pages of other servers may not ask, though nothing is changed: it is expensive."""
 
 
-class Entry:
+class PatternRows:
     """The rows of one pattern."""
 
     def __init__(self, pattern: str, refuse: Refuse, *, slash: bool) -> None:
@@ -86,15 +86,15 @@ class RouteTable:
 
     def __init__(self, resolve: Callable[[str], RequestTarget | None]) -> None:
         self._resolve = resolve
-        self._entries: dict[str, Entry] = {}
-        self._patterns: list[Entry] = []
+        self._entries: dict[str, PatternRows] = {}
+        self._patterns: list[PatternRows] = []
 
     def add(self, *routes: Route, refuse: Refuse | None = None, slash: bool = False) -> None:
         """More rows; ``refuse`` is what somebody hears who comes with another method."""
         for route in routes:
             entry = self._entries.get(route.pattern)
             if entry is None:
-                entry = Entry(route.pattern, refuse or method_not_allowed, slash=slash)
+                entry = PatternRows(route.pattern, refuse or method_not_allowed, slash=slash)
                 self._entries[route.pattern] = entry
                 if "{" in route.pattern and route.pattern not in set(ResourcePattern):
                     self._patterns.append(entry)
@@ -102,7 +102,7 @@ class RouteTable:
                 raise ValueError(f"{route.method} {route.pattern} is in the table already")
             entry.routes[route.method] = route
 
-    def find(self, request: Request) -> Entry | None:
+    def find(self, request: Request) -> PatternRows | None:
         """The rows for a path; what the path names is noted in the request."""
         path = request.path
         if path.startswith(("/api/", "/apis/")):

@@ -34,7 +34,6 @@ from typing import Any
 import msgspec
 
 from kubescene.api.text.yaml_text import read_yaml
-from kubescene.autoscalers.decoding import complaint
 from kubescene.autoscalers.interfaces import (
     Autoscaler,
     AutoscalerPlugin,
@@ -51,6 +50,7 @@ from kubescene.autoscalers.interfaces import (
 from kubescene.autoscalers.kpa import Buckets, KpaScale, Scaler, ScalerSpec, WeightedBuckets
 from kubescene.clock import SECOND, parse_duration
 from kubescene.errors import ConfigurationError
+from kubescene.flows.reading import explained
 from kubescene.struct_types import build
 
 TYPE = "concurrency.v1alpha1.autoscaling.kubescene.dev"
@@ -174,11 +174,17 @@ def read_spec(yaml: str) -> ConcurrencySpec:
         obj: Any = document.value
         if obj.get("apiVersion") != API_VERSION or obj.get("kind") != KIND:
             raise ConfigurationError(f"apiVersion, kind: expected {KIND} of {API_VERSION}")
-        spec = msgspec.convert(
-            _by_new_names(_in_nanoseconds(obj.get("spec") or {})), ConcurrencySpec
-        )
+        given = obj.get("spec") or {}
+        if not isinstance(given, dict):
+            raise ConfigurationError("spec: must be an object")
+        named = _by_new_names(_in_nanoseconds(given))
+        spec = msgspec.convert(named, ConcurrencySpec)
     except msgspec.ValidationError as error:
-        raise ConfigurationError(complaint(error, "spec")) from error
+        path, what = explained(error, ConcurrencySpec, "", named)
+        written = {new: old for old, new in _OLD_NAMES.items() if old in given}
+        raise ConfigurationError(
+            f"{'.'.join(filter(None, ('spec', written.get(path, path))))}: {what}"
+        ) from error
     except (ValueError, AttributeError) as error:
         raise ConfigurationError(f"not a {KIND}: {error}") from error
     if faults := spec.faults():

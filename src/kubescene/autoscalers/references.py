@@ -4,7 +4,7 @@ They are imported by name, or started as commands: both must come from whoever s
 never from a TrafficRun or a request.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -20,20 +20,25 @@ COMMAND = "command "
 
 def load_autoscaler(reference: str) -> AutoscalerPlugin:
     """A new one of what ``package.module:Class`` names; raises `ConfigurationError`."""
+    return made(autoscaler_class(reference), reference)
+
+
+def autoscaler_class(reference: str) -> type:
+    """What ``package.module:Class`` names; raises `ConfigurationError`."""
     module_name, _, class_name = reference.partition(":")
     if not module_name or not class_name:
         raise ConfigurationError(f"autoscaler {reference!r} must be written as module:Class")
     try:
-        made: Any = getattr(import_module(module_name), class_name, None)
+        found: Any = getattr(import_module(module_name), class_name, None)
     except Exception as error:
         # Whatever the author's module does when it is imported.
         why = str(error) if isinstance(error, ImportError) else repr(error)
         raise ConfigurationError(f"autoscaler {reference!r} cannot be imported: {why}") from error
-    if not isinstance(made, type):
+    if not isinstance(found, type):
         raise ConfigurationError(
             f"autoscaler {reference!r}: {module_name} has no class {class_name}"
         )
-    return _made(made, reference)
+    return found
 
 
 def installed_autoscalers() -> list[AutoscalerPlugin]:
@@ -79,9 +84,10 @@ def _shown(plugin: AutoscalerPlugin) -> str:
     return repr(getattr(plugin, "command", type(plugin).__name__))
 
 
-def _made(kind: type, reference: str) -> AutoscalerPlugin:
+def made(kind: Callable[[], AutoscalerPlugin], reference: str) -> AutoscalerPlugin:
+    """One of a class that a user calls by this name; raises `ConfigurationError`."""
     try:
-        plugin: AutoscalerPlugin = kind()
+        plugin = kind()
     except Exception as error:
         # Whatever the author's class does when it is made.
         raise ConfigurationError(f"autoscaler {reference!r} cannot be made: {error!r}") from error

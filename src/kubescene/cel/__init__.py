@@ -8,7 +8,7 @@ as often as needed, each time within a limit of work, so that nobody's expressio
 
 Standard library, macros, optional values, and the Kubernetes extensions for strings, lists, regular
 expressions, quantities, semantic versions, sets, IP addresses, URLs and named formats. Messages
-are built from no types, so there are no message literals.
+are built from no types but those that patches of admission policies are written with.
 """
 
 from kubescene.cel.errors import CelError, CompileError, CostExceededError, EvaluationError

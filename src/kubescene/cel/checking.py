@@ -6,7 +6,8 @@ Lighter than the checker of cel-go: where a type is open, the value decides at r
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from kubescene.cel.errors import CompileError
+from kubescene.api.schemas import patterns
+from kubescene.cel.errors import CompileError, EvaluationError
 from kubescene.cel.functions import Function
 from kubescene.cel.nodes import (
     BinaryOperation,
@@ -22,6 +23,7 @@ from kubescene.cel.nodes import (
     Literal,
     Logic,
     MapLiteral,
+    MessageLiteral,
     Name,
     Negation,
     OptionalMap,
@@ -53,7 +55,7 @@ from kubescene.cel.types import (
     map_of,
     optional_of,
 )
-from kubescene.cel.values import UInt
+from kubescene.cel.values import UInt, Value
 
 _LITERALS: Mapping[type, Type] = {
     bool: BOOL,
@@ -81,6 +83,9 @@ _SUMS: Mapping[str, Mapping[tuple[Type, Type], Type]] = {
     },
 }
 
+_NOTHING = Type("dyn", (DYN,))
+"""The type of an optional element of which nothing is known: it fits in any list."""
+
 _OF_THE_SAME = frozenset(("distinct", "reverse", "slice", "sort"))
 """Methods of a list that give a list of the same type."""
 
@@ -88,6 +93,12 @@ _ONE_OF_IT = frozenset(("sum", "min", "max"))
 """Methods of a list that give a value of the type of its elements."""
 
 Names = Mapping[str, Type]
+
+MESSAGES: Mapping[str, Mapping[str, Type] | None] = {
+    "Object": None,
+    "JSONPatch": {"op": STRING, "path": STRING, "from": STRING, "value": DYN},
+}
+"""What patches of Kubernetes are written with, and their members; None if any will do."""
 
 
 class Checker:
@@ -133,7 +144,8 @@ class Checker:
     def _select(self, node: Select, names: Names) -> Type:
         operand = self.type_of(node.operand, names)
         found = self._field(operand, node.field, node)
-        return optional_of(found) if node.is_optional else found
+        wraps = node.is_optional and operand.name != "optional_type"
+        return optional_of(found) if wraps else found
 
     def _field(self, operand: Type, field: str, node: SyntaxNode) -> Type:
         if operand.name == "optional_type":
@@ -174,7 +186,7 @@ class Checker:
     def _operation(self, node: BinaryOperation, names: Names) -> Type:
         left, right = self.type_of(node.left, names), self.type_of(node.right, names)
         if node.operator in ("==", "!="):
-            if not fits(left, right):
+            if not fits(left, right) or not (self._may_mix or _may_be_null(left, right)):
                 raise self._no_overload(f"_{node.operator}_", node, left, right)
             return BOOL
         if node.operator == "in":
@@ -229,6 +241,9 @@ class Checker:
         then, otherwise = self.type_of(node.then, names), self.type_of(node.otherwise, names)
         if not fits(condition, BOOL) or not fits(then, otherwise):
             raise self._no_overload("_?_:_", node, condition, then, otherwise)
+        for branch, other in ((node.then, otherwise), (node.otherwise, then)):
+            if isinstance(branch, ListLiteral) and not branch.elements and other.name == "list":
+                return other
         return joined([then, otherwise])
 
     def _list(self, node: ListLiteral, names: Names) -> Type:
@@ -244,18 +259,32 @@ class Checker:
         self._refuse_mixed(values, [each.value for each in node.elements])
         return map_of(joined(keys), joined(values))
 
+    def _message(self, node: MessageLiteral, names: Names) -> Type:
+        """Members of a type that says what they are; others may have any."""
+        known = MESSAGES[node.of.partition(".")[0]]
+        for member in node.members:
+            assert isinstance(member.key, Literal)
+            name, found = member.key.value, self._element(member, names)
+            wanted = DYN if known is None else known.get(name)
+            if wanted is None or not fits(wanted, found):
+                shown = "" if wanted is None else wanted
+                text = f"expected type of field '{name}' is '{shown}' but provided type is"
+                raise self._error(f"{text} '{found}'", member.key)
+        return Type(node.of)
+
     def _refuse_mixed(self, types: list[Type], nodes: list[SyntaxNode]) -> None:
         """Elements of one list or map are of one type, unless they may mix."""
-        if self._may_mix:
+        if self._may_mix or not types:
             return
-        for found, node in zip(types[1:], nodes[1:], strict=True):
-            if not alike(types[0], found):
-                raise self._error(f"expected type '{types[0]}' but found '{found}'", node)
+        first = next((each for each in types if each != _NOTHING), types[0])
+        for found, node in zip(types, nodes, strict=True):
+            if found != _NOTHING and not alike(first, found):
+                raise self._error(f"expected type '{first}' but found '{found}'", node)
 
     def _element(self, element: Element, names: Names) -> Type:
         found = self.type_of(element.value, names)
         if element.is_optional and found.name == "optional_type":
-            return found.parts[0]
+            return _NOTHING if found.parts[0] == DYN else found.parts[0]
         return found
 
     def _arguments(self, node: FunctionCall, names: Names) -> list[Type]:
@@ -268,11 +297,13 @@ class Checker:
     def _call(self, node: FunctionCall, names: Names) -> Type:
         types = self._arguments(node, names)
         function = (self._methods if node.is_method else self._functions)[node.name]
-        if not function.takes(types):
+        if not function.takes(types) or not (self._may_mix or _has_order(node, types)):
             raise self._no_overload(node.name, node, *types)
+        if not self._may_mix:
+            self._check_literals(node)
         if node.name in ("value", "orValue") and node.is_method and types[0].parts:
             return types[0].parts[0]
-        if node.name == "optional.of":
+        if node.name in ("optional.of", "optional.ofNonZeroValue"):
             return optional_of(types[0])
         if node.is_method and node.name in _ONE_OF_IT and types[0].name == "list":
             return types[0].parts[0]
@@ -281,6 +312,21 @@ class Checker:
         if node.is_method and node.name in _OF_THE_SAME and types[0].name == "list":
             return types[0]
         return function.result_of(types)
+
+    def _check_literals(self, node: FunctionCall) -> None:
+        """What is written out and can never be read is refused before it runs."""
+        at = _READ_ARGUMENTS.get(node.name)
+        if at is None or at >= len(node.arguments):
+            return
+        argument = node.arguments[at]
+        if not isinstance(argument, Literal):
+            return
+        if node.name == "matches":
+            is_wrong = bool(patterns.problem(argument.value))
+        else:
+            is_wrong = _fails(node.function, argument.value)
+        if is_wrong:
+            raise self._error(f"invalid {node.name} argument", argument)
 
     def _quantifier(self, node: Quantifier | ExistsOne, names: Names) -> Type:
         self._predicate(node.predicate, self.inside(node, names))
@@ -341,14 +387,46 @@ class Checker:
         return made if node.flat else optional_of(made)
 
     def _no_overload(self, function: str, node: SyntaxNode, *types: Type) -> CompileError:
-        listed = ", ".join(map(str, types))
+        is_method = isinstance(node, FunctionCall) and node.is_method
+        target = f"{types[0]}." if is_method else ""
+        listed = f"{target}({', '.join(map(str, types[is_method:]))})"
         return self._error(
-            f"found no matching overload for '{function}' applied to '({listed})'", node
+            f"found no matching overload for '{function}' applied to '{listed}'", node
         )
 
     def _error(self, problem: str, node: SyntaxNode) -> CompileError:
         return CompileError(problem, self._source, node.offset)
 
+
+_READ_ARGUMENTS = {"timestamp": 0, "duration": 0, "matches": 1}
+_SUMMED = (*_NUMBERS, DURATION)
+
+
+def _has_order(node: FunctionCall, types: list[Type]) -> bool:
+    """Whether elements of a list can be added or compared, as ``sum``, ``min`` and ``max`` do."""
+    if not node.is_method or node.name not in _ONE_OF_IT or not types[0].parts:
+        return True
+    element = types[0].parts[0]
+    return element.is_open or element in (_SUMMED if node.name == "sum" else _ORDERED)
+
+
+def _fails(function: Callable[..., Value], argument: Value) -> bool:
+    try:
+        function(argument)
+    except EvaluationError:
+        return True
+    return False
+
+
+def _may_be_null(left: Type, right: Type) -> bool:
+    """Whether there is a sense in comparing them, if one of them is null."""
+    if left == right or NULL not in (left, right):
+        return True
+    other = right if left == NULL else left
+    return other not in _NEVER_NULL and other.name not in ("list", "map")
+
+
+_NEVER_NULL = (*_NUMBERS, BOOL, STRING, BYTES, TYPE)
 
 _RULES: Mapping[type[SyntaxNode], Callable[[Checker, Any, Names], Type]] = {
     Literal: Checker._literal,
@@ -362,6 +440,7 @@ _RULES: Mapping[type[SyntaxNode], Callable[[Checker, Any, Names], Type]] = {
     Conditional: Checker._conditional,
     ListLiteral: Checker._list,
     MapLiteral: Checker._map,
+    MessageLiteral: Checker._message,
     FunctionCall: Checker._call,
     Quantifier: Checker._quantifier,
     ExistsOne: Checker._quantifier,

@@ -34,7 +34,17 @@ from kubescene.cel.nodes import (
     Transform,
     TransformMap,
 )
-from kubescene.cel.sizes import ONE, Guess, SizeAt, SizeEstimate, bounded, of_call, tenths, union_of
+from kubescene.cel.sizes import (
+    ONE,
+    Guess,
+    SizeAt,
+    SizeEstimate,
+    bounded,
+    of_call,
+    sorted_size,
+    tenths,
+    union_of,
+)
 from kubescene.cel.types import (
     BOOL,
     BYTES,
@@ -248,8 +258,10 @@ class Estimator:
 
     def _sort(self, node: SortBy, names: Names) -> Guess:
         over, [key] = self._loop(node, names, [node.key])
-        made = self._looped(node, names, over, key.cost + LIST + 2, 2 * LIST + 2)
-        return made._replace(size=over.sized, elements=over.elements)
+        sorting, size = sorted_size(over.sized, key.type)
+        once = bounded(2 * LIST + 3 + sorting)
+        made = self._looped(node, names, over, key.cost + LIST + 2, once)
+        return made._replace(size=size, elements=over.elements)
 
     def _bind(self, node: Bind, names: Names) -> Guess:
         value = self.guess(node.value, names)

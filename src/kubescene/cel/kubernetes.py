@@ -330,7 +330,8 @@ def url(text: Value) -> Url:
     found = parse_url(_text(text))
     if found is None:
         raise EvaluationError(f'URL parse error during conversion from string: "{text}"')
-    return found
+    # As there: whether it is one is decided with its fragment, what it says is read without.
+    return parse_url(text.partition("#")[0]) or found
 
 
 @KUBERNETES.function("isURL", BOOL, (STRING,))

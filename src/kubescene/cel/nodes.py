@@ -243,6 +243,33 @@ class MapLiteral(SyntaxNode):
         return _map_of(made)
 
 
+class BuiltMessage(dict[str, Value]):
+    """A value of a named type; its members are those that were given."""
+
+    __slots__ = ("of",)
+
+    def __init__(self, of: str, members: Mapping[str, Value]) -> None:
+        super().__init__(members)
+        self.of = of
+
+
+@dataclass(frozen=True, slots=True)
+class MessageLiteral(SyntaxNode):
+    """``Name{member: value}``, where the language is given types that can be built."""
+
+    of: str
+    members: tuple[Element, ...]
+
+    def evaluate(self, scope: Scope) -> Value:
+        scope.meter.charge(costs.MESSAGE)
+        made: dict[str, Value] = {}
+        for member in self.members:
+            assert isinstance(member.key, Literal)
+            for value in member.evaluated(scope):
+                made[member.key.value] = value
+        return BuiltMessage(self.of, made)
+
+
 @dataclass(frozen=True, slots=True)
 class FunctionCall(SyntaxNode):
     """A function or method; the target of a method is its first argument."""
@@ -407,7 +434,7 @@ class SortBy(Macro):
 
     def evaluate(self, scope: Scope) -> Value:
         scopes = [*self.scopes(scope)]
-        scope.meter.charge(2 * costs.LIST + costs.APPEND_STEP * len(scopes))
+        scope.meter.charge(costs.BIND + costs.LIST + 4 + costs.APPEND_STEP * len(scopes))
         keys = [self.key.evaluate(each) for each in scopes]
         return sorted_by([each.value(self.name) for each in scopes], keys)
 
@@ -524,6 +551,8 @@ def _at(operand: Value, key: Value) -> Value:
             return operand[key]
         if isinstance(operand, DefaultMap) and isinstance(key, str):
             return operand.default
+        raise EvaluationError(f"no such key: {_shown(key)}")
+    if operand is None:
         raise EvaluationError(f"no such key: {_shown(key)}")
     if not is_list(operand):
         raise no_such_overload()

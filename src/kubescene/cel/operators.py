@@ -13,6 +13,7 @@ from kubescene.cel.values import (
     MIN_INT,
     Cidr,
     Duration,
+    Merged,
     NamedFormat,
     Semver,
     Timestamp,
@@ -63,7 +64,7 @@ def add(left: Value, right: Value) -> Value:
             raise no_such_overload()
         return left + right if isinstance(left, float | str | bytes) else _whole(left, left + right)
     if is_list(left) and is_list(right):
-        return [*left, *right]
+        return left.plus(right) if isinstance(left, Merged) else [*left, *right]
     if isinstance(left, Duration) and isinstance(right, Duration):
         return span(left.nanos + right.nanos)
     if isinstance(left, Timestamp) and isinstance(right, Duration):

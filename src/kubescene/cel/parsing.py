@@ -1,6 +1,7 @@
 """From tokens to nodes, by recursive descent. Macros become nodes of their own here."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import fields
 from functools import partial
 from typing import Protocol
 
@@ -21,6 +22,7 @@ from kubescene.cel.nodes import (
     Literal,
     Logic,
     MapLiteral,
+    MessageLiteral,
     Name,
     Negation,
     OptionalMap,
@@ -37,9 +39,13 @@ from kubescene.cel.values import MAX_INT, UInt
 MOST_CHARACTERS = 100_000
 DEEPEST = 60
 """How deep an expression may be nested; each level takes a dozen calls."""
+DEEPEST_TREE = 256
+"""How many operators and selections may stand upon each other; each takes a few calls."""
 
 _RELATIONS = frozenset(("<", "<=", ">", ">=", "==", "!=", "in"))
-_NAMESPACES = frozenset(("optional", "cel", "sets", "strings", "ip", "lists", "format"))
+_NAMESPACES = frozenset(
+    ("optional", "cel", "sets", "strings", "ip", "lists", "format", "jsonpatch")
+)
 _EXPECTED = (
     "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, "
     "BYTES, IDENTIFIER}"
@@ -47,21 +53,29 @@ _EXPECTED = (
 
 
 def parse(
-    source: str, functions: Mapping[str, Function], methods: Mapping[str, Function]
+    source: str,
+    functions: Mapping[str, Function],
+    methods: Mapping[str, Function],
+    messages: Collection[str] = (),
 ) -> SyntaxNode:
-    """The expression, or a `CompileError`."""
+    """The expression, or a `CompileError`. ``messages`` are types that can be built."""
     if len(source) > MOST_CHARACTERS:
         sizes = f"size: {len(source)}, limit {MOST_CHARACTERS}"
         text = f"expression code point size exceeds limit: {sizes}"
         raise CompileError(text, source[:80], 0)
-    return _Parser(source, functions, methods).whole()
+    return _Parser(source, functions, methods, messages).whole()
 
 
 class _Parser:
     def __init__(
-        self, source: str, functions: Mapping[str, Function], methods: Mapping[str, Function]
+        self,
+        source: str,
+        functions: Mapping[str, Function],
+        methods: Mapping[str, Function],
+        messages: Collection[str],
     ) -> None:
         self._source = source
+        self._messages = messages
         self._functions = functions
         self._methods = methods
         self._tokens = tokens_of(source)
@@ -72,6 +86,8 @@ class _Parser:
         node = self._expression()
         if self._token.kind is not TokenKind.END:
             raise self._unexpected("extraneous", "<EOF>")
+        if len(self._tokens) > DEEPEST_TREE and _is_too_deep(node):
+            raise self.error("max recursion depth exceeded", 0)
         return node
 
     # -- operators, from those that bind least ---------------------------------------------
@@ -89,16 +105,18 @@ class _Parser:
         return node
 
     def _disjunction(self) -> SyntaxNode:
-        node = self._conjunction()
-        while sign := self._take("||"):
-            node = Logic(sign.offset, True, node, self._conjunction())
-        return node
+        return self._logic("||", self._conjunction)
 
     def _conjunction(self) -> SyntaxNode:
-        node = self._relation()
-        while sign := self._take("&&"):
-            node = Logic(sign.offset, False, node, self._relation())
-        return node
+        return self._logic("&&", self._relation)
+
+    def _logic(self, sign: str, operand: Callable[[], SyntaxNode]) -> SyntaxNode:
+        """However many there are: halves of them are joined, so that the tree stays flat."""
+        nodes, offsets = [operand()], []
+        while found := self._take(sign):
+            offsets.append(found.offset)
+            nodes.append(operand())
+        return _balanced(nodes, offsets, decisive=sign == "||")
 
     def _relation(self) -> SyntaxNode:
         node = self._sum()
@@ -151,7 +169,27 @@ class _Parser:
                 self._expect("]")
             else:
                 node = self._selection(sign, node, optional)
+                if self._token.text == "{" and self._names_message(node):
+                    node = self._message(node)
         return node
+
+    def _names_message(self, node: SyntaxNode) -> bool:
+        return bool(self._messages) and _dotted(node).partition(".")[0] in self._messages
+
+    def _message(self, node: SyntaxNode) -> SyntaxNode:
+        """A value of a type that can be built: ``Name{member: value}``."""
+        opening = self._token
+        self._expect("{")
+        members: list[Element] = []
+        while not self._take("}"):
+            optional = self._take("?") is not None
+            name = self._name(quoted=True)
+            key = Literal(self._token.offset, name.text)
+            self._expect(":")
+            members.append(Element(self._expression(), key, optional))
+            if not self._take(",") and self._token.text != "}":
+                raise self._unexpected("mismatched", "{'}', ','}")
+        return MessageLiteral(opening.offset, _dotted(node), tuple(members))
 
     def _selection(self, sign: Token, operand: SyntaxNode, optional: bool) -> SyntaxNode:
         name = self._name(quoted=True)
@@ -229,10 +267,11 @@ class _Parser:
             raise self.error(f"reserved identifier: {name.text}", name.offset)
         if opening := self._take("("):
             return self._global(opening, name.text, self._arguments())
+        if self._token.text == "{" and name.text in self._messages:
+            return self._message(Name(name.offset, name.text))
         if self._token.text == "{":
-            raise self.error(
-                f"undeclared reference to '{name.text}' (in container '')", name.offset
-            )
+            text = f"undeclared reference to '{name.text}' (in container '')"
+            raise self.error(text, self._token.offset)
         return Name(name.offset, name.text, absolute)
 
     def _elements(self, closing: str, *, keyed: bool) -> list[Element]:
@@ -290,8 +329,41 @@ class _Parser:
         return CompileError(problem, self._source, offset)
 
 
+def _balanced(nodes: list[SyntaxNode], offsets: list[int], *, decisive: bool) -> SyntaxNode:
+    if len(nodes) == 1:
+        return nodes[0]
+    half = (len(nodes) + 1) // 2
+    left = _balanced(nodes[:half], offsets[: half - 1], decisive=decisive)
+    right = _balanced(nodes[half:], offsets[half:], decisive=decisive)
+    return Logic(offsets[half - 1], decisive, left, right)
+
+
+def _is_too_deep(root: SyntaxNode) -> bool:
+    """Looks without recursion, so that no expression can exhaust the stack."""
+    waiting: list[tuple[object, int]] = [(root, 1)]
+    while waiting:
+        part, depth = waiting.pop()
+        if depth > DEEPEST_TREE:
+            return True
+        if isinstance(part, tuple):
+            waiting += [(each, depth) for each in part]
+        elif isinstance(part, SyntaxNode | Element):
+            below = depth + isinstance(part, SyntaxNode)
+            waiting += [(getattr(part, each.name), below) for each in fields(part)]
+    return False
+
+
 def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool | UInt)
+
+
+def _dotted(node: SyntaxNode) -> str:
+    """A name with those that are selected of it, as it is written; empty of anything else."""
+    if isinstance(node, Name):
+        return node.name
+    if isinstance(node, Select) and not node.is_optional and (above := _dotted(node.operand)):
+        return f"{above}.{node.field}"
+    return ""
 
 
 def _type_name(node: Select) -> Name | None:

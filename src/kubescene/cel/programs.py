@@ -1,21 +1,21 @@
 """Compiled expressions."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import fields
 from typing import Any
 
+from kubescene.api.schemas import patterns
 from kubescene.cel.checking import Checker
 from kubescene.cel.costs import CostMeter
-from kubescene.cel.errors import CompileError
 from kubescene.cel.estimates import Estimator
 from kubescene.cel.extensions import EXTENSIONS, FORMATS
-from kubescene.cel.functions import Function, Library, together
+from kubescene.cel.functions import Library, together
 from kubescene.cel.kubernetes import KUBERNETES
-from kubescene.cel.nodes import Element, IndexAccess, Literal, Name, Scope, SyntaxNode
+from kubescene.cel.nodes import Element, FunctionCall, IndexAccess, Literal, Name, Scope, SyntaxNode
 from kubescene.cel.parsing import parse
 from kubescene.cel.sizes import SizeAt
 from kubescene.cel.standard import STANDARD
-from kubescene.cel.types import DYN, TYPE_NAMES, Type
+from kubescene.cel.types import TYPE_NAMES, Type
 from kubescene.cel.values import TypeValue, Value
 
 DEFAULT_COST = 1_000_000
@@ -66,17 +66,19 @@ def compile_expression(
     *,
     may_mix: bool = True,
     library: Library | None = None,
+    messages: Collection[str] = (),
 ) -> Program:
     """Check an expression that may use these names; raises `CompileError`.
 
     Kubernetes does not let lists and maps mix types (``may_mix``), which it looks at last.
-    ``library`` has functions and methods that are known here only.
+    ``library`` has functions and methods that are known here only, ``messages`` are the types of
+    which it may build values.
     """
     functions, methods = _FUNCTIONS, _METHODS
     if library is not None:
         functions = together(functions, library.functions)
         methods = together(methods, library.methods)
-    root = parse(source, functions, methods)
+    root = parse(source, functions, methods, messages)
     checker = Checker(source, functions, methods, names)
     result = checker.type_of(root, names)
     if not may_mix:
@@ -84,30 +86,20 @@ def compile_expression(
     return Program(source, root, result, frozenset(checker.used.intersection(names)))
 
 
-def syntax_error(source: str) -> CompileError | None:
-    """Why a text is no expression at all, whatever the names and functions in it may be."""
-    try:
-        parse(source, _ANYTHING, _ANYTHING)
-    except CompileError as error:
-        return error if error.problem.startswith("Syntax error") else None
-    return None
-
-
-class _Anything(dict[str, Function]):
-    """A function of every name."""
-
-    def get(self, name: str, default: Any = None) -> Function:
-        return _SOME_FUNCTION
-
-
-_SOME_FUNCTION = Function(len, DYN, tuple((DYN,) * count for count in range(32)))
-_ANYTHING = _Anything()
-
-
 def worst_cost(program: Program, names: Mapping[str, Type], size_at: SizeAt) -> int:
     """What evaluating it could cost at most, see `estimates`."""
     checker = Checker(program.source, _FUNCTIONS, _METHODS, names)
     return Estimator(checker, size_at).guess(program.root, names).cost
+
+
+def unreadable_pattern(program: Program) -> str:
+    """What is wrong with a pattern that is written out and searched for; empty if nothing is."""
+    for node in parts_of(program.root):
+        if isinstance(node, FunctionCall) and node.name in ("find", "findAll"):
+            pattern = node.arguments[1]
+            if isinstance(pattern, Literal) and (problem := patterns.problem(pattern.value)):
+                return problem
+    return ""
 
 
 def keys_of(program: Program, name: str) -> Iterator[tuple[int, str]]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 from kubescene.cel.nodes import FunctionCall, Literal
-from kubescene.cel.types import BYTES, STRING, Type
+from kubescene.cel.types import BYTES, INT, STRING, Type
 
 MOST = 2**64 - 1
 
@@ -201,6 +201,63 @@ def _sets(
     return bounded(1 + pairs * both), None
 
 
+NEW_LIST = 11
+"""Calling what makes a list of its own."""
+
+
+def sorted_size(size: SizeEstimate, element: Type) -> tuple[int, SizeEstimate]:
+    """The work of holding each against each; upstream takes the square for the size as well."""
+    pairs = size.times(size)
+    of_texts = element in (STRING, BYTES) or element.is_open
+    return bounded(NEW_LIST + share(pairs.high, 2.1 if of_texts else 2.0)), pairs
+
+
+def _ordered(
+    node: FunctionCall, given: Sequence[Guess], size_at: SizeAt
+) -> tuple[int, SizeEstimate | None]:
+    element = given[0].type.parts[0] if given[0].type.parts else INT
+    return sorted_size(given[0].sized, element if node.name == "sort" else INT)
+
+
+def _allocated(size: SizeEstimate, depth: int = 1) -> tuple[int, SizeEstimate]:
+    return bounded(NEW_LIST + bounded(size.high * depth)), size
+
+
+def _copied(
+    node: FunctionCall, given: Sequence[Guess], size_at: SizeAt
+) -> tuple[int, SizeEstimate | None]:
+    return _allocated(given[0].sized)
+
+
+def _cut(
+    node: FunctionCall, given: Sequence[Guess], size_at: SizeAt
+) -> tuple[int, SizeEstimate | None]:
+    start, end = _written(node, 1, 0), _written(node, 2, given[0].sized.high)
+    length = (end - start) % 2**64  # as upstream: it goes round
+    return _allocated(SizeEstimate(length, length))
+
+
+def _flattened(
+    node: FunctionCall, given: Sequence[Guess], size_at: SizeAt
+) -> tuple[int, SizeEstimate | None]:
+    return _allocated(given[0].sized, _written(node, 1, MOST) if len(given) > 1 else 1)
+
+
+def _counted(
+    node: FunctionCall, given: Sequence[Guess], size_at: SizeAt
+) -> tuple[int, SizeEstimate | None]:
+    length = _written(node, 0, MOST)
+    return _allocated(SizeEstimate(length, length))
+
+
+def _written(node: FunctionCall, at: int, default: int) -> int:
+    """A number that is written out; anything else can be as large as it gets."""
+    argument = node.arguments[at]
+    if isinstance(argument, Literal) and type(argument.value) is int:
+        return max(0, argument.value)
+    return default
+
+
 _IN_PROPORTION: Mapping[str, tuple[float, bool]] = {
     "url": (0.1, True),
     "lowerAscii": (0.1, True),
@@ -224,6 +281,10 @@ _Rule: TypeAlias = Callable[
 ]
 _METHODS: Mapping[str, _Rule] = {
     **dict.fromkeys(("isSorted", "sum", "max", "min", "indexOf", "lastIndexOf"), _compared),
+    **dict.fromkeys(("sort", "distinct"), _ordered),
+    "reverse": _copied,
+    "slice": _cut,
+    "flatten": _flattened,
     "replace": _replaced,
     "split": _split,
     "join": _joined,
@@ -250,6 +311,7 @@ _FUNCTIONS: Mapping[str, _Rule] = {
     "string": _to_string,
     "strings.quote": _quoted,
     "ip": _of_text,
+    "lists.range": _counted,
     "sets.contains": _sets,
     "sets.equivalent": _sets,
     "sets.intersects": _sets,

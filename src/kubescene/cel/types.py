@@ -17,12 +17,22 @@ class Type(NamedTuple):
         return self.name in ("dyn", "any")
 
     def field(self, name: str) -> "Type | None":
-        return dict(self.fields or ()).get(name)
+        """The type of a field; one that is named like a word of the language needs no escape."""
+        known = dict(self.fields or ())
+        return known.get(name) or known.get(as_keyword(name))
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.parts))  # fields may be many, and have names of their own
 
     def __str__(self) -> str:
         if not self.parts:
             return self.name
         return f"{self.name}({', '.join(map(str, self.parts))})"
+
+
+def as_keyword(name: str) -> str:
+    """The name of a field that is a word of the language, as types know it."""
+    return f"__{name}__"
 
 
 DYN = Type("dyn")

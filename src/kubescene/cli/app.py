@@ -11,19 +11,26 @@ from kubescene.cli.bench.command import bench
 from kubescene.cli.compare.command import compare
 from kubescene.cli.controller import controller
 from kubescene.cli.convert.command import convert
+from kubescene.cli.data import data
 from kubescene.cli.explain.command import explain
 from kubescene.cli.kubeconfig import kubeconfig
 from kubescene.cli.matrix.command import matrix
 from kubescene.cli.outside import outside_commands
+from kubescene.cli.record.command import record
 from kubescene.cli.report.command import report
 from kubescene.cli.results.command import results
 from kubescene.cli.run.command import run
 from kubescene.cli.runs import runs
 from kubescene.cli.schema import schema
 from kubescene.cli.serve import serve
+from kubescene.cli.size import size
+from kubescene.cli.snapshot.command import snapshot
 from kubescene.cli.terminals import write_what_can_be_written
 from kubescene.cli.traffic.command import traffic
+from kubescene.cli.tune.command import tune
+from kubescene.cli.ui import ui
 from kubescene.cli.validate.command import validate
+from kubescene.cli.what_if.command import what_if
 from kubescene.errors import KubesceneError, RecorderError
 from kubescene.garbage import end_of_process, take_charge
 from kubescene.version import __version__
@@ -64,14 +71,21 @@ app.command()(report)
 app.command()(results)
 app.command()(compare)
 app.command()(convert)
+app.command()(snapshot)
+app.command()(record)
+app.command("what-if")(what_if)
 app.command()(schema)
 app.command()(matrix)
+app.command()(tune)
+app.command()(size)
 app.command()(serve)
+app.command()(ui)
 app.command()(controller)
 app.command()(kubeconfig)
 app.add_typer(bench)
 app.add_typer(traffic)
 app.add_typer(runs)
+app.add_typer(data)
 app.add_typer(autoscaler)
 app.add_typer(outside_commands)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from kubescene.autoscalers.available import PluginSource
     from kubescene.cluster import ClusterOptions
     from kubescene.controllers.registrations import ControllerRegistrations
     from kubescene.outside.waiters import Waiters
@@ -42,6 +43,18 @@ def scheduler_with(
     for reference in plugins:
         options = with_plugin(options, import_plugin(reference))
     return scheduler_options(config, options)
+
+
+def autoscalers_named(references: Sequence[str]) -> "list[PluginSource]":
+    """Autoscalers of PluginAutoscalers, by ``module:Class``; each can be made."""
+    if not references:
+        return []
+    from kubescene.autoscalers.references import autoscaler_class, load_autoscaler
+
+    look_here(references)
+    for each in references:
+        load_autoscaler(each).close()
+    return [autoscaler_class(each) for each in references]
 
 
 def controllers_named(references: Sequence[str]) -> list[type]:

@@ -6,6 +6,7 @@
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from kubescene.api.kinds import SCENARIO
@@ -24,7 +25,7 @@ from kubescene.types import JsonObject
 STDIN = "-"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ScenarioFile:
     """A scenario with the text that it was read from."""
 
@@ -38,9 +39,14 @@ class ScenarioFile:
         """Where ``objectFrom`` reads; standard input has no folder."""
         return None if self.path is None else ScenarioFolder(self.path.parent)
 
+    @cached_property
+    def places(self) -> Places:
+        """Where the parts of the scenario stand in its text."""
+        return Places(self.text)
+
     def line(self, error: ScenarioError) -> str:
         """An error with its place in this file."""
-        place = Places(self.text).name(self.name, error.path)
+        place = self.places.name(self.name, error.path)
         told = str(error)
         return one_line(told if told.startswith(self.name) else f"{place}: {told}")
 

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kubescene.errors import ConfigurationError
-from kubescene.results.sources import RunSource, open_run
+from kubescene.results.opening import open_run
+from kubescene.results.sources import RunSource
 
 if TYPE_CHECKING:
     from kubescene.runs.catalogue import Runs

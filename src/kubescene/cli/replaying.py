@@ -18,8 +18,8 @@ from kubescene.cli.components import controllers_named, scheduler_with
 from kubescene.cli.run.playing import amounts_of
 from kubescene.errors import ConfigurationError, ScenarioError
 from kubescene.reports.progress import ProgressReporter
+from kubescene.results.opening import open_run
 from kubescene.results.output import RESULT_FILE, TIMELINE_FILE
-from kubescene.results.sources import open_run
 from kubescene.runs.local import Run, run
 from kubescene.scenario.documents import with_simulation
 from kubescene.scenario.reading.files import load_scenario

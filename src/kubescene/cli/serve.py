@@ -2,18 +2,21 @@
 
 import ipaddress
 import logging
+import os
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
 from kubescene.cli import options
+from kubescene.cli.data import WORLD
 from kubescene.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from kubescene.apiserver.access.security import Security
     from kubescene.apiserver.server import Server
     from kubescene.apiserver.traffic.pages import TrafficPages
     from kubescene.clock.clocks import PacedClock
@@ -28,16 +31,17 @@ AllowExtenders: TypeAlias = Annotated[
 ]
 AllowRemote: TypeAlias = Annotated[
     bool,
-    typer.Option(help="Listen on an address that others can reach. There is no authentication."),
+    typer.Option(help="Listen on an address that others can reach, by https and with tokens."),
 ]
 Autoscalers: TypeAlias = Annotated[
     list[str] | None,
-    typer.Option(help="An autoscaler of yours for traffic runs, as module:Class."),
+    typer.Option(help="An autoscaler of yours for objects and traffic runs, as module:Class."),
 ]
 AutoscalerProcesses: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(
-        metavar="COMMAND", help="An autoscaler in a process, for traffic runs that name its type."
+        metavar="COMMAND",
+        help="An autoscaler in a process, for objects and runs that name its type.",
     ),
 ]
 Clock: TypeAlias = Annotated[
@@ -52,10 +56,17 @@ DataDir: TypeAlias = Annotated[
     typer.Option(
         metavar="DIR",
         envvar="KUBESCENE_DATA_DIR",
-        help="Keep the runs of scenarios and traffic here; otherwise in memory.",
+        help="Keep the world and the runs of scenarios and traffic here; otherwise in memory.",
     ),
 ]
 Host: TypeAlias = Annotated[str, typer.Option(help="Address to listen on.")]
+Identities: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR",
+        help="With --tls: who is known; in --data-dir, or else for all servers of a user.",
+    ),
+]
 MaxBody: TypeAlias = Annotated[
     int, typer.Option(min=1024, help="Largest request body that is read, in bytes.")
 ]
@@ -65,13 +76,49 @@ MaxRequests: TypeAlias = Annotated[
 MaxRuns: TypeAlias = Annotated[
     int, typer.Option(min=1, max=64, help="Traffic runs that are simulated at once.")
 ]
+OpenPages: TypeAlias = Annotated[
+    bool, typer.Option("--open", help="Open the pages for people in a browser.")
+]
 Port: TypeAlias = Annotated[
     int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")
+]
+RoleBased: TypeAlias = Annotated[
+    bool,
+    typer.Option("--rbac", help="Let Roles and their bindings say who may do what, as a cluster."),
 ]
 RequestTimeout: TypeAlias = Annotated[
     float,
     typer.Option(
         min=1, metavar="SECONDS", help="Cut off clients who take longer to send a request."
+    ),
+]
+Snapshot: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--from",
+        metavar="SNAPSHOT",
+        help="The cluster that is there when it begins: a file or folder that `kubescene snapshot` "
+        "reads or wrote.",
+    ),
+]
+Tls: TypeAlias = Annotated[
+    bool, typer.Option("--tls", help="Serve https, for those who show a token.")
+]
+TlsAuthority: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Whom clients trust, as PEM; without it the certificate."),
+]
+TlsCertificate: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="The certificate and its chain, as PEM; else one is made."),
+]
+TlsKey: TypeAlias = Annotated[Path | None, typer.Option(metavar="FILE", help="Its key, as PEM.")]
+TlsNames: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--tls-name",
+        metavar="NAME",
+        help="Another name or address at which clients find the server. May be repeated.",
     ),
 ]
 Seed: TypeAlias = Annotated[
@@ -102,18 +149,34 @@ def serve(
     max_runs: MaxRuns = 2,
     results_strategy: options.Results = "AtMovingNextStep",
     without: options.Without = None,
+    open_pages: OpenPages = False,
+    snapshot: Snapshot = None,
+    rbac: RoleBased = False,
+    tls: Tls = False,
+    identities: Identities = None,
+    tls_cert: TlsCertificate = None,
+    tls_key: TlsKey = None,
+    tls_ca: TlsAuthority = None,
+    tls_name: TlsNames = None,
 ) -> None:
     """Serve a simulated cluster to kubectl and client libraries.
 
     Example: kubescene serve --port 8001
     """
-    check_host(host, allow_remote=allow_remote)
+    is_secure = tls or not check_host(host, allow_remote=allow_remote)
+    about = TlsOptions(identities, tls_cert, tls_key, tls_ca, tuple(tls_name or ()))
+    if is_secure and open_pages:
+        raise ConfigurationError("--open is for plain http: over https the pages have no token")
+    if not is_secure:
+        about.check_unused()
+    security = about.security(host, data_dir) if is_secure else None
     clock_named(clock)
     results = strategy_named(results_strategy)
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     # No other command should wait for the HTTP stack.
     from kubescene.apiserver.traffic.pages import TrafficPages
-    from kubescene.cli.components import names_in, scheduler_with, waiters_named
+    from kubescene.autoscalers.references import started
+    from kubescene.cli.components import autoscalers_named, names_in, scheduler_with, waiters_named
     from kubescene.cluster import ClusterOptions
 
     pages = TrafficPages(
@@ -127,13 +190,22 @@ def serve(
     waiters = waiters_named(waiter or ())
     scheduler = scheduler_with(plugin or (), scheduler_config, feature_gates)
     scheduler = replace(scheduler, annotations=annotate)
+    processes = started(autoscaler_process or ())
     cluster = cluster_with(
         ClusterOptions(
-            seed=seed, events=True, scheduler=scheduler, without=names_in(without or ())
+            seed=seed,
+            events=True,
+            furnished=True,
+            scheduler=scheduler,
+            without=names_in(without or ()),
+            autoscaler_plugins=(*autoscalers_named(autoscaler or ()), *processes),
         ),
         controller or (),
         clock,
+        data_dir,
     )
+    for line in () if snapshot is None else restored(cluster, snapshot):
+        typer.echo(line)
     server = listening(
         cluster,
         host,
@@ -144,16 +216,101 @@ def serve(
         allow_extenders=allow_extenders,
         results=results,
         traffic=pages,
+        rbac=rbac,
+        security=security,
         warm=True,
     )
     server.stage.waiters = waiters
-    typer.echo(f"Serving on {server.url}")
-    typer.echo(f"Pages for people: {server.url}/ui")
-    typer.echo(f"Connect with: kubescene kubeconfig --server {server.url} > kubescene.yaml")
-    typer.echo(kept(data_dir))
-    for line in left_out(cluster):
+    welcome(server.url, security, is_opened=open_pages)
+    for line in (kept(data_dir), *left_out(cluster)):
         typer.echo(line)
-    server.run()
+    try:
+        server.run()
+    finally:
+        for each in processes:
+            each.close()
+
+
+@dataclass(frozen=True, slots=True)
+class TlsOptions:
+    """What the command line says of https."""
+
+    identities: Path | None
+    certificate: Path | None
+    key: Path | None
+    authority: Path | None
+    names: tuple[str, ...]
+
+    def security(self, host: str, data_dir: Path | None) -> "Security":
+        """The certificate and the identities of a server; `ConfigurationError` without them."""
+        from kubescene.apiserver.access.security import GivenCertificate, secured
+
+        given = None
+        if self.certificate is not None and self.key is not None:
+            given = GivenCertificate(self.certificate, self.key, self.authority)
+        elif self.certificate or self.key or self.authority:
+            raise ConfigurationError("--tls-cert and --tls-key belong together: give both")
+        return secured(self.identities or identities_in(data_dir), host, self.names, given)
+
+    def check_unused(self) -> None:
+        if any((self.identities, self.certificate, self.key, self.authority, self.names)):
+            raise ConfigurationError(
+                "--identities, --tls-cert, --tls-key, --tls-ca and --tls-name are for https: "
+                "say --tls"
+            )
+
+
+def identities_in(data_dir: Path | None) -> Path:
+    """Where identities are, unless it is said."""
+    if data_dir is not None:
+        return data_dir / "identities"
+    state = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
+    return Path(state) / "kubescene" / "identities"
+
+
+def connecting(url: str, security: "Security | None") -> str:
+    """How a client gets in."""
+    if security is None:
+        return f"Connect with: kubescene kubeconfig --server {url} > kubescene.yaml"
+    administrator = security.introduce(url)
+    return (
+        f"Connect with: export KUBECONFIG={administrator.absolute()}\n"
+        "Others are let in by: kubescene kubeconfig "
+        f"--identities {security.identities.path} --as NAME"
+    )
+
+
+def welcome(url: str, security: "Security | None", *, is_opened: bool) -> None:
+    """Say where the server is, for people and for clients."""
+    typer.echo(f"Serving on {url}")
+    if security is None:
+        show_pages(f"{url}/ui", is_opened=is_opened)
+    else:
+        typer.echo("The pages for people have no token, and show nothing: they are for plain http")
+    typer.echo(connecting(url, security))
+
+
+def show_pages(url: str, *, is_opened: bool) -> None:
+    """Say where the pages are; a browser that is opened waits until the server answers."""
+    import webbrowser  # not for those who have one open
+
+    typer.echo(f"Pages for people: {url}")
+    if is_opened and not webbrowser.open(url):
+        typer.echo("There is no browser here that could be opened: go there yourself")
+
+
+def restored(cluster: "ClusterWorld", path: Path) -> "Iterator[str]":
+    """Put a snapshot into the world before anybody comes; what is to be known of it."""
+    from kubescene.snapshots import read_snapshot, restore
+
+    if cluster.slots or cluster.list("pods") or cluster.list("nodes"):
+        raise ConfigurationError(
+            "--from is for a world that begins: --data-dir holds one that has gone on already"
+        )
+    snapshot = read_snapshot(path)
+    refused = restore(cluster.registry, snapshot)
+    yield f"The cluster of {path}: {len(snapshot.objects):,} objects"
+    yield from (f"  {each}" for each in (*snapshot.unknowns, *snapshot.told_left_out, *refused))
 
 
 def left_out(cluster: "ClusterWorld") -> "Iterator[str]":
@@ -171,21 +328,29 @@ def left_out(cluster: "ClusterWorld") -> "Iterator[str]":
 
 def kept(data_dir: Path | None) -> str:
     """What is left when the server has ended."""
-    runs = "" if data_dir is None else f"; runs are kept in {data_dir}"
-    return f"The world and its Scenarios are in memory, and gone when it ends{runs}"
+    if data_dir is None:
+        return "The world and its Scenarios are in memory, and gone when it ends"
+    return f"The world, its Scenarios and all runs are kept in {data_dir}"
 
 
-def cluster_with(asked: "ClusterOptions", controllers: Sequence[str], clock: str) -> "ClusterWorld":
+def cluster_with(
+    asked: "ClusterOptions",
+    controllers: Sequence[str],
+    clock: str,
+    data_dir: Path | None = None,
+) -> "ClusterWorld":
     """The world that is served; what a server itself notes is on the machine's clock."""
     from kubescene.cli.components import registered
     from kubescene.clock import WallClock
     from kubescene.cluster import ClusterWorld
+    from kubescene.store.disk import open_store
 
     return ClusterWorld(
         asked,
         controllers=registered(asked, controllers),
         clock=clock_named(clock),
         server_clock=WallClock(),
+        store=None if data_dir is None else open_store(data_dir / WORLD),
     )
 
 
@@ -238,16 +403,15 @@ def strategy_named(text: str) -> "ResultsStrategy":
     return ResultsStrategy.of_environment({RESULTS_STRATEGY_VARIABLE: text})
 
 
-def check_host(host: str, *, allow_remote: bool) -> None:
-    """Refuse an address that others can reach unless that is wanted."""
-    if allow_remote or host == "localhost":
-        return
+def check_host(host: str, *, allow_remote: bool) -> bool:
+    """Whether only this machine reaches it; refused if others do unless that is wanted."""
     try:
-        is_loopback = ipaddress.ip_address(host).is_loopback
+        is_local = host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
-        is_loopback = False
-    if not is_loopback:
+        is_local = False
+    if not (is_local or allow_remote):
         raise ConfigurationError(
-            f"{host} is not a loopback address, and the server lets everybody do everything: "
-            "use 127.0.0.1, or say --allow-remote"
+            f"{host} is not a loopback address: use 127.0.0.1, or say --allow-remote, which serves "
+            "https for those who show a token"
         )
+    return is_local

@@ -11,8 +11,9 @@ from kubescene.actors import Actor
 from kubescene.cli.explain.at_server import SIMULATOR, only_scenario
 from kubescene.client.http import HttpClient
 from kubescene.errors import ConfigurationError, NotFoundError
+from kubescene.results.opening import open_run
 from kubescene.results.output import write_results
-from kubescene.results.sources import RunSource, open_run
+from kubescene.results.sources import RunSource
 from kubescene.runs.catalogue import is_id
 
 ACTOR = Actor("kubescene-results")

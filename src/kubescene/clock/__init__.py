@@ -6,6 +6,7 @@ identity receives a named stream of `Streams` or an `Identities`. Imports nothin
 
 from kubescene.clock.clocks import (
     Clock,
+    Deadline,
     LentClock,
     ScaledClock,
     Span,
@@ -39,6 +40,7 @@ __all__ = [
     "MINUTE",
     "SECOND",
     "Clock",
+    "Deadline",
     "EventQueue",
     "EventSource",
     "Identities",

@@ -72,6 +72,26 @@ class PacedClock(Clock, Protocol):
         ...
 
 
+class Deadline:
+    """An instant of a clock by which something must have happened."""
+
+    __slots__ = ("_at", "_clock")
+
+    def __init__(self, clock: Clock, timeout: int) -> None:
+        """``timeout`` nanoseconds from now."""
+        self._clock = clock
+        self._at = clock.now() + timeout
+
+    @property
+    def left_s(self) -> float:
+        """Seconds that are left."""
+        return max(self._at - self._clock.now(), 0) / SECOND
+
+    @property
+    def is_over(self) -> bool:
+        return self._clock.now() >= self._at
+
+
 class VirtualClock:
     """Stands still until told to move. The pace of every rehearsal."""
 

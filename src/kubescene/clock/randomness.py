@@ -12,6 +12,7 @@ from one global sequence: one more controller in the run renames nobody's pods.
 from collections import Counter
 from collections.abc import Container
 from hashlib import blake2b
+from os import urandom
 from typing import TYPE_CHECKING
 
 from kubescene.clock.draws import GAMMA, unit_exponential, unit_normals
@@ -141,10 +142,17 @@ class Streams:
 
 
 class Identities:
-    """Uids and generated names of one world."""
+    """Uids and generated names of one world.
 
-    def __init__(self, seed: int = 0) -> None:
+    ``life`` says how often the world was opened before: those of an earlier life are not known any
+    more, and are not given again.
+    """
+
+    def __init__(self, seed: int = 0, life: int = 0) -> None:
         self.seed = seed
+        self._first = life << 32
+        self._go_on: Container[str] | None = None
+        """Kinds whose ordinals go on from an earlier life; None: all."""
         self._ordinals: Counter[tuple[str, str, str, str]] = Counter()
 
     def uid(self, kind: str, namespace: str, name: str) -> str:
@@ -163,12 +171,20 @@ class Identities:
     def reset(self, seed: int, *, kept: Container[str] = ()) -> None:
         """Begin anew, except for kinds whose objects outlive the world: theirs are never reused."""
         self.seed = seed
+        self._go_on = kept
         ordinals = self._ordinals.items()
         self._ordinals = Counter({key: count for key, count in ordinals if key[1] in kept})
 
     def _digest(self, purpose: str, kind: str, namespace: str, name: str) -> bytes:
         key = (purpose, kind, namespace, name)
-        ordinal = self._ordinals.get(key, 0)
+        ordinal = self._ordinals.get(key)
+        if ordinal is None:
+            ordinal = self._first if self._go_on is None or kind in self._go_on else 0
         self._ordinals[key] = ordinal + 1
         text = f"{self.seed}/{purpose}/{kind}/{namespace}/{name}/{ordinal}"
         return blake2b(text.encode(), digest_size=16).digest()
+
+
+def unguessable(size: int) -> bytes:
+    """Bytes that nobody else knows, from the machine: for keys, which are no part of any result."""
+    return urandom(size)

@@ -17,7 +17,7 @@ from kubescene.api.builtin import builtin_scheme
 from kubescene.api.copies import own_copy
 from kubescene.api.kinds import SCENARIO
 from kubescene.api.objects import Node, Pod
-from kubescene.api.scheme import GroupResource, ResourceType
+from kubescene.api.scheme import GroupResource, GroupVersionKind, ResourceType
 from kubescene.client import DirectClient
 from kubescene.client.verbs import Verbs
 from kubescene.clock import (
@@ -45,7 +45,7 @@ from kubescene.cluster.options import (
 )
 from kubescene.control import Crank
 from kubescene.control.patience import DEFAULT_MAX_ROUNDS
-from kubescene.controllers.registrations import ControllerRegistrations
+from kubescene.controllers.registrations import ControllerRegistrations, OfferedDefinition
 from kubescene.errors import BadRequestError, ConfigurationError, InternalError
 from kubescene.instruments import Instrument, Instruments
 from kubescene.lane import Lane
@@ -53,12 +53,14 @@ from kubescene.registry import EmbeddedRegistry, Registry, RegistryParts, export
 from kubescene.registry.admission.chain import AdmissionChain
 from kubescene.registry.admission.plugins import default_chain
 from kubescene.registry.bootstrap import bootstrap
+from kubescene.registry.custom_resources import DEFINITIONS, served_by
 from kubescene.remedies import Remedies, find_remedies
 from kubescene.scheduler import kube_scheduler
 from kubescene.scheduler.configuration.sources import SchedulerSource
 from kubescene.scheduler.configuration.sources import scheduler_options as scheduler_from
 from kubescene.shortcuts import PLAIN
 from kubescene.store import Store
+from kubescene.types import JsonObject
 
 if TYPE_CHECKING:
     from kubescene.runs.recording import Recording
@@ -121,6 +123,7 @@ class Cluster(Verbs):
         self.clock: LentClock | VirtualClock
         self.clock = LentClock(clock) if clock is not None else options.virtual_clock()
         self._begins_at = self.clock.now()
+        self._serves_offers = False
         self.event_queue = EventQueue(self.clock)
         self.streams = Streams(options.seed)
         self.store = Store() if store is None else store
@@ -154,7 +157,7 @@ class Cluster(Verbs):
             "scheme": self.scheme,
             "store": self.store,
             "clock": self.clock,
-            "identities": Identities(self.options.seed),
+            "identities": Identities(self.options.seed, self.store.lives),
             "admission": AdmissionChain(default_chain()),
             "instruments": self.instruments,
             "server_clock": server_clock,
@@ -162,14 +165,58 @@ class Cluster(Verbs):
         }
 
     def _furnish(self) -> None:
-        """Make what has to be there before anybody comes."""
-        bootstrap(self.registry)
+        """Make what has to be there before anybody comes; a store that holds a world has it."""
+        if not self.store.revision:
+            bootstrap(self.registry)
         self._define()
 
     def _define(self) -> None:
-        """The kinds that the controllers bring along."""
+        """The kinds that the controllers bring along, as they are today.
+
+        They are part of the world, as built-in ones: where somebody has taken one away, or does not
+        serve it any more, it is made again.
+        """
         for definition in self.manager.registrations.definitions:
-            self.registry.create(ENGINE, own_copy(definition))
+            if not self._has(definition):
+                self.registry.create(ENGINE, own_copy(definition))
+        if self._serves_offers:
+            self._serve_all_offers()
+        else:
+            self.scheme.offered = self._take_offer
+
+    def _serve_all_offers(self) -> None:
+        """Define at once what is else defined when somebody names it: clients ask what there is."""
+        self._serves_offers, self.scheme.offered = True, None
+        for offer in self.manager.registrations.offers:
+            self._accept(offer)
+
+    def _take_offer(self, wanted: GroupVersionKind) -> None:
+        for offer in self.manager.registrations.offers_of(wanted.group, wanted.kind):
+            self._accept(offer)
+
+    def _accept(self, offer: OfferedDefinition) -> None:
+        definition = offer.load()
+        registry = self.registry
+        assert isinstance(registry, EmbeddedRegistry)
+        if not self._has(definition):
+            registry.define(own_copy(definition))
+
+    def _has(self, definition: JsonObject) -> bool:
+        """Whether its kinds are served. One that somebody has switched off makes place.
+
+        One that an earlier version has left in a world on disk is brought up to date.
+        """
+        name = definition["metadata"]["name"]
+        found = self.store.get(DEFINITIONS, "", name)
+        if found is None:
+            return False
+        if all(gvk in self.scheme for gvk in served_by(definition)):
+            if self.store.lives and self.store.decoded(found)["spec"] != definition["spec"]:
+                self.registry.update(ENGINE, own_copy(definition))
+            return True
+        self.store.remove(DEFINITIONS, "", name)
+        self.registry.custom.uninstall(name)
+        return False
 
     def _make_lane(self) -> Lane | None:
         registry = self.registry
@@ -237,6 +284,7 @@ class Cluster(Verbs):
     def _settle(self, max_rounds: int) -> None:
         manager = self.manager
         if not manager.slots:
+            self._define()
             manager.start(tuple(manager.registrations))
         for slot in manager.slots:
             slot.begin_step()

@@ -8,6 +8,8 @@ made that outlives a wipe by its kind (definitions, roles, webhooks) goes when t
 from enum import StrEnum
 from typing import Protocol
 
+import msgspec
+
 from kubescene.clock import LentClock, VirtualClock
 from kubescene.clock.clocks import DEFAULT_START
 from kubescene.cluster.options import ClusterOptions
@@ -21,6 +23,18 @@ class Holder(StrEnum):
     OWNER = "owner"
     SCENARIO = "scenario"
     """From the first object that is taken away for it until the world is taken back."""
+
+
+NOTED = "lending"
+"""The note of a store that says how a world was left that is opened again."""
+
+
+class Left(msgspec.Struct, frozen=True):
+    """Who had the world at what instant, and what the last scenario made that lasts."""
+
+    holder: Holder
+    now: int
+    made: tuple[str, ...]
 
 
 class Lent(Protocol):
@@ -50,6 +64,19 @@ class Lending:
         self._next_options: ClusterOptions | None = None
         self._lasting_before: frozenset[str] = frozenset()
         self._made_by_scenario: frozenset[str] = frozenset()
+        if (noted := world.store.notes.get(NOTED)) is not None:
+            self._go_on(msgspec.json.decode(noted, type=Left))
+
+    def _go_on(self, left: Left) -> None:
+        """A world that a scenario has left, or was cut short in, is as it left it."""
+        self._made_by_scenario = frozenset(left.made)
+        self.holder = left.holder
+        if self.is_lent and isinstance(self._world.clock, LentClock):
+            self._world.clock.lend(left.now)
+
+    def _note(self) -> None:
+        left = Left(self.holder, self._world.clock.now(), tuple(sorted(self._made_by_scenario)))
+        self._world.store.note(NOTED, msgspec.json.encode(left))
 
     @property
     def is_lent(self) -> bool:
@@ -65,8 +92,9 @@ class Lending:
 
     def touch(self) -> None:
         """The world is about to be emptied for the scenario that was prepared, if one was."""
-        if self._next_options is not None:
+        if self._next_options is not None and not self.is_lent:
             self.holder = Holder.SCENARIO
+            self._note()
 
     def begin(self) -> None:
         """The world is empty: settings and time of the scenario are in force."""
@@ -79,6 +107,7 @@ class Lending:
             self._next_options = None
             self._lend_time()
         self._lasting_before, self._made_by_scenario = self._lasting(), frozenset()
+        self._note()
 
     def note_lasting(self) -> None:
         """A scenario has ended: the definitions, roles and webhooks that it made go with the rest.
@@ -86,6 +115,7 @@ class Lending:
         Nobody else could make any while it was under way; those of others stay.
         """
         self._made_by_scenario = self._lasting() - self._lasting_before
+        self._note()
 
     def is_of_scenario(self, uid: str) -> bool:
         """Whether the last scenario made this object, which outlives a wipe by its kind."""
@@ -101,6 +131,7 @@ class Lending:
         """The world is its owner's, with the owner's settings."""
         self.holder = Holder.OWNER
         self._world.use(self.owners_options)
+        self._note()
 
     def _lend_time(self) -> None:
         start = self._world.options.start

@@ -3,15 +3,26 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from kubescene.actors import Component
 from kubescene.api.feature_gates import check_gates
 from kubescene.clock import VirtualClock
 from kubescene.control.loops import ControllerFactory
 from kubescene.controllers import builtin
+from kubescene.controllers.builtin.autoscaling.flags import DEFAULTS as AUTOSCALING
+from kubescene.controllers.builtin.autoscaling.flags import AutoscalingSettings
 from kubescene.controllers.kubelet import NO_DELAYS, KubeletDelays
 from kubescene.controllers.kubelet.behaviour import WorkloadBehaviour
-from kubescene.controllers.registrations import ControllerRegistrations, Registration
+from kubescene.controllers.registrations import (
+    ControllerRegistrations,
+    OfferedDefinition,
+    Registration,
+)
+from kubescene.karpenter.controller import NAME as KARPENTER
+from kubescene.karpenter.controller import karpenter
+from kubescene.karpenter.flags import KarpenterFlags
+from kubescene.karpenter.offered import OFFERS
 from kubescene.node_autoscaling.controller import NAME as AUTOSCALER
 from kubescene.node_autoscaling.controller import cluster_autoscaler
 from kubescene.node_autoscaling.flags import AutoscalerSettings
@@ -19,7 +30,14 @@ from kubescene.scheduler import SchedulerOptions, kube_scheduler
 from kubescene.scheduler.framework.explain import Explain
 from kubescene.shortcuts import ALL, Shortcuts
 
+if TYPE_CHECKING:
+    from kubescene.autoscalers.available import PluginSource
+
 SCHEDULER = "kube-scheduler"
+FURNISHING = frozenset(
+    {"clusterrole-aggregation", "kubernetes-service", "root-ca-certificate-publisher"}
+)
+"""Controllers that only furnished worlds have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +57,19 @@ class ClusterOptions:
     """What is only faster; `kubescene.shortcuts.PLAIN` plays without any of it, to the same end."""
     gates: frozenset[str] = frozenset()
     """Feature gates of API server and controllers that are on (`kubescene.api.feature_gates`)."""
+    furnished: bool = False
+    """Whether there is what every real cluster has: the Service ``default/kubernetes``,
+    ``kube-root-ca.crt`` in each namespace, labels and ``nodeInfo`` that kubelets bring along. A
+    served world has it; a scenario's world holds what its file says, and nothing else."""
     autoscaler: AutoscalerSettings | None = None
     """How the cluster autoscaler works (`kubescene.node_autoscaling`); None: there is none."""
+    karpenter: KarpenterFlags | None = None
+    """How Karpenter works (`kubescene.karpenter`); None: there is none."""
+    autoscaling: AutoscalingSettings = AUTOSCALING
+    """Flags of the pod autoscalers."""
+    autoscaler_plugins: tuple["PluginSource", ...] = ()
+    """Autoscalers that PluginAutoscalers can choose beside ours: classes, of which each world makes
+    its own, or such that are there already and serve several (`ProcessAutoscaler`)."""
     without: frozenset[str] = frozenset()
     """Built-in controllers that the world does not have, since somebody else takes their place."""
 
@@ -57,7 +86,10 @@ def builtin_controllers(options: ClusterOptions) -> ControllerRegistrations:
 
     `ConfigurationError` for one that is left out and does not exist.
     """
-    controllers = ControllerRegistrations(_builtin(options))
+    rows = _builtin(options)
+    controllers = ControllerRegistrations(
+        each for each in rows if options.furnished or each.name not in FURNISHING
+    )
     controllers.leave_out(sorted(options.without))
     return controllers
 
@@ -70,9 +102,17 @@ def _builtin(options: ClusterOptions) -> Iterator[Registration]:
         gates=options.gates,
         # Whoever takes that place from outside knows of nodes what their Leases say.
         heartbeats=options.events and "node-lifecycle" in options.without,
+        furnished=options.furnished,
         machines_at_once=options.autoscaler is not None and options.autoscaler.immediate,
+        autoscaling=options.autoscaling,
+        autoscaler_plugins=options.autoscaler_plugins,
     )
     yield Registration(AUTOSCALER, partial(cluster_autoscaler, settings=options.autoscaler))
+    yield Registration(
+        KARPENTER,
+        partial(karpenter, settings=options.karpenter),
+        offers=[OfferedDefinition(group, kind, load) for group, kind, load in OFFERS],
+    )
     scheduler = partial(kube_scheduler, options=scheduler_options(options))
     yield Registration(SCHEDULER, scheduler, component=Component.SCHEDULER)
 

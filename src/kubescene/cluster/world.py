@@ -16,16 +16,18 @@ from kubescene.api.records import Record
 from kubescene.clock import parse_duration
 from kubescene.cluster.cluster import Cluster
 from kubescene.cluster.lending import Lending
-from kubescene.cluster.options import SCHEDULER, ClusterOptions
+from kubescene.cluster.options import SCHEDULER, ClusterOptions, use_options
 from kubescene.control import Alarm, ControllerContext, Crank, Slot
 from kubescene.control.patience import DEFAULT_MAX_ROUNDS
 from kubescene.controllers.registrations import ControllerRegistrations
 from kubescene.garbage import end_of_world
 from kubescene.lane import Lane
+from kubescene.registry import exports
 from kubescene.registry.bootstrap import SCENARIOS, survives_wipe
 from kubescene.registry.custom_resources import DEFINITIONS
 from kubescene.scheduler.configuration.sources import SchedulerSource
 from kubescene.scheduler.configuration.sources import scheduler_options as scheduler_from
+from kubescene.store import Store
 from kubescene.usage.registry import UsageRegistry
 
 
@@ -59,6 +61,10 @@ class ClusterWorld(Cluster):
     def count_objects(self) -> int:
         return self._count_objects()
 
+    def serve_offers(self) -> None:
+        """Define at once what is else defined when somebody names it: clients ask what there is."""
+        self._serve_all_offers()
+
     # -- controllers ---------------------------------------------------------------------------
 
     def context(self, actor: Actor) -> ControllerContext:
@@ -87,6 +93,7 @@ class ClusterWorld(Cluster):
 
     def start(self, names: Sequence[str]) -> Sequence[Slot]:
         """Make controllers anew, with fresh state, and let them see what exists."""
+        self._define()
         return self.manager.start(names)
 
     def stop(self) -> None:
@@ -110,6 +117,28 @@ class ClusterWorld(Cluster):
         self._settle(DEFAULT_MAX_ROUNDS)
         for _ in self._advancing(instant - self.clock.now(), self.crank, DEFAULT_MAX_ROUNDS):
             pass
+
+    def twin_maker(self) -> "Callable[[], ClusterWorld]":
+        """What makes a world of the same objects and settings at this instant, on any thread.
+
+        For questions that take long: here is only noted which objects there are. The controllers of
+        the twin begin anew, and nobody hears of what happens in it.
+        """
+        records, revision = exports.exported(self.store), self.store.revision
+        # Other processes are told of this world only.
+        plugins = tuple(each for each in self.options.autoscaler_plugins if isinstance(each, type))
+        options = replace(
+            self.options, events=False, start=self.clock.now(), autoscaler_plugins=plugins
+        )
+        registrations = self.registrations.copy()
+        use_options(registrations, options)
+
+        def make() -> ClusterWorld:
+            store = Store()
+            store.restore(records, revision)
+            return ClusterWorld(options, store=store, controllers=registrations)
+
+        return make
 
     # -- settings ------------------------------------------------------------------------------
 

@@ -31,13 +31,15 @@ _log = logging.getLogger(__name__)
 class Alarm:
     """Rings where somebody sleeps until a controller has work; in a rehearsal nobody does.
 
-    A copy of a world has an alarm of its own that rings nowhere.
+    ``woken`` are the slots that were woken since somebody cleared it. A copy of a world has an
+    alarm of its own that rings nowhere.
     """
 
-    __slots__ = ("ring",)
+    __slots__ = ("ring", "woken")
 
     def __init__(self, ring: Callable[[], None] | None = None) -> None:
         self.ring = ring
+        self.woken: dict[Slot, None] = {}
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Alarm":
         twin = memo[id(self)] = Alarm()
@@ -48,7 +50,7 @@ class Slot:
     """The place of one controller: whether it is awake, and how it fared."""
 
     __slots__ = (
-        "_alarm",
+        "alarm",
         "awake",
         "controller",
         "failures",
@@ -61,7 +63,7 @@ class Slot:
 
     def __init__(self, name: str, alarm: Alarm | None = None) -> None:
         self.name = name
-        self._alarm = alarm or Alarm()
+        self.alarm = alarm or Alarm()
         self.controller: Controller | None = None
         self.watcher: Watcher | None = None
         self.timers: Timers | None = None
@@ -73,8 +75,10 @@ class Slot:
     def wake(self, *_: object) -> None:
         """There is something to do. Any thread may say so."""
         self.awake = True
-        if self._alarm.ring is not None:
-            self._alarm.ring()
+        alarm = self.alarm
+        alarm.woken[self] = None
+        if alarm.ring is not None:
+            alarm.ring()
 
     def turn(self) -> Progress:
         """Let the controller do one piece of work."""

@@ -51,11 +51,15 @@ class Patch(Struct, frozen=True):
 
 
 class Scale(Struct, frozen=True):
-    """Ask for this many replicas, through the ``scale`` subresource."""
+    """Ask for this many replicas, through the ``scale`` subresource.
+
+    The ``fact`` is told once it has been accepted.
+    """
 
     ref: ObjectRef
     replicas: int
     notice: Notice | None = None
+    fact: Struct | None = None
 
 
 class Evict(Struct, frozen=True):

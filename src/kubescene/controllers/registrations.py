@@ -1,6 +1,6 @@
 """Which controllers exist, by name. The order of registration is the order of settling."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from typing import NamedTuple
 
@@ -8,6 +8,17 @@ from kubescene.actors import Actor, Component
 from kubescene.control.loops import ControllerFactory
 from kubescene.errors import ConfigurationError
 from kubescene.types import JsonObject
+
+
+class OfferedDefinition(NamedTuple):
+    """A CustomResourceDefinition that a world gets as soon as somebody names its kind.
+
+    Who brings the same definition himself is not in its way.
+    """
+
+    group: str
+    kind: str
+    load: Callable[[], JsonObject]
 
 
 class Registration(NamedTuple):
@@ -19,6 +30,8 @@ class Registration(NamedTuple):
     """CustomResourceDefinitions that a world with this controller has."""
     component: Component = Component.CONTROLLER
     """What part of a cluster it is; decides how its writes are told."""
+    offers: Sequence[OfferedDefinition] = ()
+    """Definitions that a world with this controller has once somebody needs them."""
 
 
 class ControllerRegistrations:
@@ -55,13 +68,15 @@ class ControllerRegistrations:
         factory: ControllerFactory,
         definitions: Iterable[JsonObject] = (),
         component: Component = Component.CONTROLLER,
+        offers: Iterable[OfferedDefinition] = (),
     ) -> None:
         """Add a controller; the parameters are those of a `Registration`."""
         if name in self._by_name:
             raise ConfigurationError(
                 f"a controller named {name!r} is registered already: choose another name"
             )
-        self._by_name[name] = Registration(name, factory, tuple(definitions), component)
+        given = tuple(definitions), component, tuple(offers)
+        self._by_name[name] = Registration(name, factory, *given)
 
     def add(self, controller: Registration) -> None:
         """Register a controller, or put it in the place of one of that name."""
@@ -77,6 +92,7 @@ class ControllerRegistrations:
                 known.component
                 if controller.component is Component.CONTROLLER
                 else controller.component,
+                tuple(controller.offers) or known.offers,
             )
 
     @property
@@ -88,6 +104,19 @@ class ControllerRegistrations:
             for definition in controller.definitions
         }
         return list(by_name.values())
+
+    @property
+    def offers(self) -> list[OfferedDefinition]:
+        """What controllers define where it is needed, also those that are left out."""
+        every = (*self._by_name.values(), *self._left_out.values())
+        return [offer for controller in every for offer in controller.offers]
+
+    def offers_of(self, group: str, kind: str) -> Sequence[OfferedDefinition]:
+        """All that the controller offers which offers this kind: it may make the others itself."""
+        for controller in (*self._by_name.values(), *self._left_out.values()):
+            if any((each.group, each.kind) == (group, kind) for each in controller.offers):
+                return controller.offers
+        return ()
 
     def actor(self, name: str) -> Actor:
         """Who a controller is when it writes."""

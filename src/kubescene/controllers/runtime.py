@@ -10,6 +10,7 @@ from kubescene.api.scheme import GroupVersionKind
 from kubescene.client import Client
 from kubescene.control.loops import IDLE, ControllerContext, Progress, went
 from kubescene.controllers.reconcile import (
+    NOTHING,
     Counting,
     Create,
     Delete,
@@ -91,6 +92,11 @@ class ReconcilerController:
         while self._refused:
             self._queue.add(self._refused.pop())
 
+    def look_at(self, key: ObjectKey) -> None:
+        """Put a key into the queue: somebody knows that it is time."""
+        self._queue.add(key)
+        self._context.wake()
+
     def _changed(self, change: Change) -> None:
         for key in self._reconciler.observe(change):
             self._queue.add(key)
@@ -114,15 +120,26 @@ class ReconcilerController:
                 record = self._written = make(write, self._client)
                 wrote = True
             except ApiError as error:
-                now = self._context.clock.now()
-                repair = self._reconciler.refused(key, write, error, self._client, now)
+                repair = self._repair(key, write, error)
                 self._refused.add(key)
                 return self._carry_out(key, repair) or wrote
             if recorder.on and write.notice is not None:
                 recorder.tell(write.notice.naming(record.name))
+            if isinstance(write, Scale) and write.fact is not None:
+                self._context.tell(write.fact)
         if plan.requeue_after is not None:
             self._look_again(key, self._context.clock.now() + plan.requeue_after)
         return wrote
+
+    def _repair(self, key: ObjectKey, write: Write, error: ApiError) -> Plan:
+        """What a controller does about a refusal; it can live with a rule of the user's."""
+        now = self._context.clock.now()
+        try:
+            return self._reconciler.refused(key, write, error, self._client, now)
+        except ApiError as raised:
+            if raised is error and error.is_by_policy:
+                return NOTHING
+            raise
 
     def _look_again(self, key: ObjectKey, due: int) -> None:
         """Put a key into the queue at an instant; once, however many passes ask for it."""

@@ -14,14 +14,14 @@ from kubescene.late_names import late_names
 
 if TYPE_CHECKING:
     from kubescene.experiments.estimates import Estimate, estimate
-    from kubescene.experiments.executors import Done, Executor
+    from kubescene.experiments.executors.interface import Executor, JobDone
     from kubescene.experiments.playing import matrix
     from kubescene.experiments.results import MatrixResult, MatrixRow, MatrixRun
 
 __all__ = [
-    "Done",
     "Estimate",
     "Executor",
+    "JobDone",
     "MatrixResult",
     "MatrixRow",
     "MatrixRun",
@@ -30,9 +30,9 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Done": "executors",
+    "JobDone": "executors.interface",
     "Estimate": "estimates",
-    "Executor": "executors",
+    "Executor": "executors.interface",
     "MatrixResult": "results",
     "MatrixRow": "results",
     "MatrixRun": "results",

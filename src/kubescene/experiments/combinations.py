@@ -9,6 +9,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from kubescene.autoscalers.available import PluginSource
 from kubescene.client.verbs import AnyObject
 from kubescene.errors import ConfigurationError, ScenarioError
 from kubescene.experiments.settings import Setting, combined, with_settings
@@ -61,10 +62,36 @@ def combinations(
     reconcilers: Sequence[type] = (),
     strict: bool = False,
     own: Sequence[OwnFunction] = (),
+    autoscalers: Sequence[PluginSource] = (),
+    autoscaler_processes: Sequence[str] = (),
 ) -> list[Combination]:
     """All combinations, scenario by scenario, in the order in which they are given."""
-    schedulers = dict(labelled_configurations(configurations))
     choices = list(combined(settings))
+    return of_choices(
+        scenarios,
+        configurations,
+        choices,
+        reconcilers=reconcilers,
+        strict=strict,
+        own=own,
+        autoscalers=autoscalers,
+        autoscaler_processes=autoscaler_processes,
+    )
+
+
+def of_choices(
+    scenarios: Scenarios,
+    configurations: Configurations,
+    choices: Sequence[tuple[Setting, ...]],
+    *,
+    reconcilers: Sequence[type] = (),
+    strict: bool = False,
+    own: Sequence[OwnFunction] = (),
+    autoscalers: Sequence[PluginSource] = (),
+    autoscaler_processes: Sequence[str] = (),
+) -> list[Combination]:
+    """The same of choices of settings that somebody else has made."""
+    schedulers = dict(labelled_configurations(configurations))
     found = []
     for label, source in labelled_scenarios(scenarios):
         document, folder = read(source), folder_of(source)
@@ -80,6 +107,8 @@ def combinations(
                     source=Path(source) if isinstance(source, str | Path) else None,
                     strict=strict,
                     measures=tuple(own),
+                    autoscalers=autoscalers,
+                    autoscaler_processes=autoscaler_processes,
                 )
                 cluster_options(scenario, None, scheduler)  # Whether they fit together.
                 found.append(

@@ -34,15 +34,21 @@ def digest_of(job: RunJob) -> str:
 
 def described(job: RunJob) -> JsonObject:
     request = job.request
-    own = {"measures": [code_of(each) for each in request.measures]} if request.measures else {}
+    own: JsonObject = {}
+    if request.measures:
+        own = {"measures": [code_of(each) for each in request.measures]}
+    if request.autoscalers or request.autoscaler_processes:
+        code = [code_of(each) for each in request.autoscalers]
+        own |= {"autoscalers": [*code, *request.autoscaler_processes]}
     return own | {
         "format": FORMAT,
         "version": __version__,
         "scenario": {key: value for key, value in request.scenario.items() if key != "status"},
-        "files": {path.name: _of_file(path) for path in _read_beside(request)},
+        "files": {_name(path, request): _of_file(path) for path in _read_beside(request)},
         "seed": request.seed,
         "strict": request.strict,
         "scheduler": _scheduler(request.scheduler),
+        "without": sorted(request.without),
         "controllers": {name: code_of(made) for name, made in sorted(request.controllers.items())},
         "reconcilers": [code_of(each) for each in request.reconcilers],
         "prices": None if job.prices is None else msgspec.to_builtins(job.prices),
@@ -51,6 +57,13 @@ def described(job: RunJob) -> JsonObject:
 
 def _read_beside(request: RunRequest) -> Iterator[Path]:
     return (path for path in sorted(set(inputs_of(request))) if path != request.source)
+
+
+def _name(path: Path, request: RunRequest) -> str:
+    """What a scenario calls a file; a whole folder may be somewhere else another time."""
+    if request.folder is None or not path.is_relative_to(request.folder):
+        return path.name
+    return path.relative_to(request.folder).as_posix()
 
 
 def _scheduler(options: SchedulerOptions) -> JsonObject:

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from kubescene.errors import KubesceneError
-from kubescene.experiments.executors import told
+from kubescene.experiments.executors.interface import told
+from kubescene.results.cost.prices import Prices
 from kubescene.results.measures import measures
 from kubescene.results.measures.measure import Number
-from kubescene.results.prices import Prices
 from kubescene.runs.local import RunResult, play
 from kubescene.runs.requests import RunRequest
 from kubescene.scheduler.framework.explain import Explain

@@ -13,7 +13,9 @@ import orjson
 from kubescene.api.options import INDEX_MARK
 from kubescene.api.resource_requests import CPU, MEMORY, PODS
 from kubescene.errors import ConfigurationError
-from kubescene.results.measures import ALL, cost_measures, is_of_the_run
+from kubescene.results.cost.prices import Prices
+from kubescene.results.measures import ALL, is_of_the_run
+from kubescene.results.measures.cost import GROUP, CostMeasure
 from kubescene.results.measures.measure import RESOURCE, WORKLOAD, word
 from kubescene.results.measures.own import (
     OwnFunction,
@@ -28,7 +30,6 @@ from kubescene.results.over_time.entries import (
     REPLICA_SET,
     STATEFUL_SET,
 )
-from kubescene.results.prices import Prices
 from kubescene.types import JsonObject
 
 USUAL = (
@@ -41,8 +42,10 @@ USUAL = (
     "fragmentation_cpu",
 )
 """What a terminal shows if nobody says otherwise; files have all measures."""
-STANDING = (DEPLOYMENT, STATEFUL_SET, DAEMON_SET, REPLICA_SET)
-"""Kinds of workloads of which there are measures."""
+MACHINES = ("NodeGroup", "NodePool")
+"""Kinds that have machines."""
+STANDING = (DEPLOYMENT, STATEFUL_SET, DAEMON_SET, REPLICA_SET, "Traffic")
+"""Kinds of objects of which there are measures."""
 
 
 def chosen_measures(given: Sequence[str | OwnFunction]) -> tuple[list[OwnFunction], list[str]]:
@@ -71,7 +74,11 @@ def check_measures(
     unread = any(b'"objectFrom"' in orjson.dumps(each) for each in documents)
     for name in names:
         if name not in known and not (unread and is_of_the_run(name)):
-            raise ConfigurationError(f"there is no measure {name!r}{hint(name, sorted(known))}")
+            of_cost = isinstance(
+                next((each for each in ALL if each.name == name), None), CostMeasure
+            )
+            meant = UNPRICED if of_cost else hint(name, sorted(known))
+            raise ConfigurationError(f"there is no measure {name!r}{meant}")
         if names.count(name) > 1:
             raise ConfigurationError(f"the measure {name} is named twice")
 
@@ -82,13 +89,21 @@ def hint(name: str, known: list[str]) -> str:
     return f"; there are: {', '.join(known)}"
 
 
+UNPRICED = " without prices: give --prices, or the NodeGroups theirs"
+
+
 def known_measures(scenarios: Iterable[JsonObject], prices: Prices | None) -> Iterator[str]:
     words, documents = dict.fromkeys(map(word, (CPU, MEMORY, PODS))), [*scenarios]
     for scenario in documents:
         words |= dict.fromkeys(map(word, offered(scenario)))
     names = dict.fromkeys(word(each) for scenario in documents for each in workloads_of(scenario))
-    for measure in (*ALL, *(cost_measures(prices) if prices is not None else ())):
-        if RESOURCE in measure.name:
+    groups = dict.fromkeys(word(each) for scenario in documents for each in groups_of(scenario))
+    for measure in ALL:
+        if isinstance(measure, CostMeasure) and prices is None and not groups:
+            continue
+        if GROUP in measure.name:
+            yield from (measure.name.replace(GROUP, each) for each in groups)
+        elif RESOURCE in measure.name:
             yield from (measure.name.replace(RESOURCE, each) for each in words)
         elif WORKLOAD in measure.name:
             yield from (measure.name.replace(WORKLOAD, each) for each in names)
@@ -107,6 +122,17 @@ def workloads_of(scenario: JsonObject) -> Iterator[str]:
         name = f"{metadata.get('namespace') or 'default'}/{metadata.get('name', '')}"
         for index in range(made.get("count") or 1):
             yield name.replace(INDEX_MARK.decode(), str(index))
+
+
+def groups_of(scenario: JsonObject) -> Iterator[str]:
+    """The node groups and pools that operations of a scenario make."""
+    for operation in (scenario.get("spec") or {}).get("operations") or ():
+        made = operation.get("createOperation") or {}
+        template = made.get("object") or {}
+        if template.get("kind") in MACHINES:
+            name = str((template.get("metadata") or {}).get("name", ""))
+            for index in range(made.get("count") or 1):
+                yield name.replace(INDEX_MARK.decode(), str(index))
 
 
 def offered(value: Any) -> Iterator[str]:

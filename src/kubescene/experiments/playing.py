@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from kubescene.autoscalers.available import PluginSource
 from kubescene.experiments.combinations import (
     Combination,
     Configurations,
@@ -14,14 +15,15 @@ from kubescene.experiments.combinations import (
     seeds_of,
 )
 from kubescene.experiments.digests import digest_of
-from kubescene.experiments.executors import Executor, ExecutorName, at_a_time, executor_named
+from kubescene.experiments.executors import ExecutorName, executor_for
+from kubescene.experiments.executors.interface import Executor
 from kubescene.experiments.jobs import RunJob, RunOutcome, played
 from kubescene.experiments.markers import Markers
 from kubescene.experiments.measures import check_measures, chosen_measures
 from kubescene.experiments.results import MatrixResult, MatrixRun
 from kubescene.experiments.resuming import RunWatcher, Task, completed
+from kubescene.results.cost.prices import Prices, read_prices
 from kubescene.results.measures.own import OwnFunction
-from kubescene.results.prices import Prices, read_prices
 
 
 class Planned(NamedTuple):
@@ -62,6 +64,8 @@ def matrix(
     out: str | Path | None = None,
     prices: Prices | str | Path | None = None,
     reconcilers: Sequence[type] = (),
+    autoscalers: Sequence[PluginSource] = (),
+    autoscaler_processes: Sequence[str] = (),
     strict: bool = False,
     watcher: RunWatcher | None = None,
 ) -> MatrixResult:
@@ -85,13 +89,24 @@ def matrix(
         configurations,
         settings or {},
         reconcilers=reconcilers,
+        autoscalers=autoscalers,
+        autoscaler_processes=autoscaler_processes,
         strict=strict,
         own=own,
     )
     check_measures(names, (each.request.scenario for each in several), priced, own)
     plan = list(planned(several, seeds_of(seeds), priced))
-    if executor is None or isinstance(executor, str):
-        executor = executor_named(executor, at_a_time(jobs, len(plan)))
+    executor = executor_for(executor, jobs, len(plan))
+    return MatrixResult(runs_of(plan, executor, out, watcher), names)
+
+
+def runs_of(
+    plan: Sequence[Planned],
+    executor: Executor,
+    out: str | Path | None,
+    watcher: RunWatcher | None,
+) -> list[MatrixRun]:
+    """Play what is missing of a plan."""
     outcomes = completed(
         played,
         [Task(each.job, each.key, each.named()) for each in plan],
@@ -100,8 +115,7 @@ def matrix(
         failure_of,
         watcher,
     )
-    runs = [each.run(outcome) for each, outcome in zip(plan, outcomes, strict=True)]
-    return MatrixResult(runs, names)
+    return [each.run(outcome) for each, outcome in zip(plan, outcomes, strict=True)]
 
 
 def planned(

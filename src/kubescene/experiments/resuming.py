@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
-from kubescene.experiments.executors import Done, Executor
+from kubescene.experiments.executors.interface import Executor, JobDone
 from kubescene.experiments.markers import Markers
 
 LOST = "the executor never told what became of it"
@@ -75,5 +75,5 @@ def completed(
     ]
 
 
-def _result(task: Task[Job], done: Done, failure: Callable[[Job, str], Result]) -> Any:
+def _result(task: Task[Job], done: JobDone, failure: Callable[[Job, str], Result]) -> Any:
     return failure(task.job, done.error) if done.error else done.value

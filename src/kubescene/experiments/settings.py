@@ -1,7 +1,8 @@
 """Settings: fields of scenarios that take several values in turn.
 
 ``spec.operations.1.createOperation.count=10,20`` as the command line writes it. Between the commas
-stand YAML values, as in a list within brackets.
+stand YAML values, as in a list within brackets. An item of a list is named by its place, or by its
+``id`` or ``name``: ``spec.operations.load.createOperation.count``.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -93,8 +94,17 @@ def _inner(here: Any, step: str, setting: Setting) -> Any:
 
 
 def _item(here: Any, step: str, setting: Setting) -> Any:
-    if isinstance(here, list) and step.isdecimal() and int(step) < len(here):
-        return here[int(step)]
+    return here[_place(here, step, setting)]
+
+
+def _place(here: Any, step: str, setting: Setting) -> int:
+    """Where an item of a list is that is named by its place, or by its id or name."""
+    if isinstance(here, list):
+        if step.isdecimal() and int(step) < len(here):
+            return int(step)
+        for place, each in enumerate(here):
+            if isinstance(each, dict) and step in (each.get("id"), each.get("name")):
+                return place
     raise ConfigurationError(f"--set {setting}: {_nothing(here, step)}")
 
 
@@ -102,11 +112,13 @@ def _assign(here: Any, step: str, setting: Setting) -> None:
     if isinstance(here, dict):
         here[step] = setting.value
         return
-    _item(here, step, setting)
-    here[int(step)] = setting.value
+    here[_place(here, step, setting)] = setting.value
 
 
 def _nothing(here: Any, step: str) -> str:
     if isinstance(here, list):
-        return f"there are {len(here)} items, counted from 0, and {step!r} is none of them"
+        return (
+            f"there are {len(here)} items, counted from 0, and {step!r} is none of them, "
+            "nor the id or name of one"
+        )
     return f"there is no {step!r} on that way"

@@ -19,10 +19,11 @@ from kubescene.errors import KubesceneError, TrafficError
 from kubescene.experiments.combinations import Seeds, seeds_of
 from kubescene.experiments.digests import code_of
 from kubescene.experiments.estimates import Estimate, estimate
-from kubescene.experiments.executors import Executor, ExecutorName, at_a_time, executor_named
+from kubescene.experiments.executors import ExecutorName, executor_for
+from kubescene.experiments.executors.interface import Executor
 from kubescene.experiments.markers import Markers
 from kubescene.experiments.resuming import RunWatcher, Task, completed
-from kubescene.traffic.measures import Summary
+from kubescene.traffic.measures import TrafficSummary
 from kubescene.traffic.runs import run
 from kubescene.traffic.spec.files import embedded
 from kubescene.traffic.spec.loading import load_run, to_object
@@ -67,7 +68,7 @@ class SweepOutcome(msgspec.Struct, frozen=True, kw_only=True):
     settings: dict[str, str]
     phase: str
     message: str = ""
-    summary: Summary | None = None
+    summary: TrafficSummary | None = None
 
     @property
     def is_fine(self) -> bool:
@@ -194,8 +195,7 @@ def sweep(
     watcher: RunWatcher | None = None,
 ) -> SweepResult:
     """Simulate all, so many at a time; those that succeeded leave a marker in ``out``."""
-    if executor is None or isinstance(executor, str):
-        executor = executor_named(executor, at_a_time(jobs, len(asked)))
+    executor = executor_for(executor, jobs, len(asked))
     tasks = [Task(each, None if out is None else key_of(each), each.told()) for each in asked]
     found = completed(simulate, tasks, executor, Markers(out, SweepOutcome), failure_of, watcher)
     return SweepResult(asked, found)

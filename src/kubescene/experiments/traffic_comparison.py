@@ -15,7 +15,7 @@ import msgspec
 from kubescene.errors import TrafficError
 from kubescene.experiments.estimates import Estimate, estimate
 from kubescene.experiments.sweeps import SweepCase, cases, simulate, told
-from kubescene.traffic.measures import Summary
+from kubescene.traffic.measures import TrafficSummary
 from kubescene.traffic.results import TrafficResult
 from kubescene.traffic.spec.fields import TrafficRun
 from kubescene.traffic.spec.loading import to_object
@@ -227,8 +227,8 @@ def _wanted(result: TrafficResult) -> dict[int, AutoscalerDecision]:
 
 
 def _names() -> list[str]:
-    return [each.encode_name for each in msgspec.structs.fields(Summary)]
+    return [each.encode_name for each in msgspec.structs.fields(TrafficSummary)]
 
 
-def _measures(summary: Summary) -> Measures:
+def _measures(summary: TrafficSummary) -> Measures:
     return told(msgspec.to_builtins(summary))

@@ -51,6 +51,10 @@ class Arrivals(Protocol):
         """The next instants before ``until``, at most so many."""
         ...
 
+    def due(self, place: int, until: int) -> int | None:
+        """When the one at that place of those to come is due, if that is before ``until``."""
+        ...
+
     @property
     def expected(self) -> int:
         """About how many there are in all."""
@@ -84,6 +88,12 @@ class SpacedArrivals:
         count = min(int(self._buffer.searchsorted(until)), most)
         taken, self._buffer = self._buffer[:count], self._buffer[count:]
         return taken
+
+    def due(self, place: int, until: int) -> int | None:
+        """When the one at that place of those to come is due, if that is before ``until``."""
+        while self._known_until < until and len(self._buffer) <= place:
+            self._fill()
+        return due_in(self._buffer, place, until)
 
     def _next_start(self) -> int:
         left = self._windows[self._mapped :]
@@ -192,6 +202,14 @@ class RecordedArrivals:
         count = min(int(np.searchsorted(self._left, until)), most)
         taken, self._left = self._left[:count], self._left[count:]
         return taken
+
+    def due(self, place: int, until: int) -> int | None:
+        return due_in(self._left, place, until)
+
+
+def due_in(instants: Integers, place: int, until: int) -> int | None:
+    found = int(instants[place]) if place < len(instants) else until
+    return found if found < until else None
 
 
 class _Points:

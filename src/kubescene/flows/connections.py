@@ -18,7 +18,7 @@ from heapq import heapify, heappop, heappush, heapreplace
 
 import numpy as np
 
-from kubescene.flows.kernels import NEVER, Service
+from kubescene.flows.kernels import NEVER, Resident, Service
 from kubescene.flows.routing import BatchDivision, RequestBatch, parts_of
 
 MOST_GONE = 256
@@ -324,6 +324,18 @@ class LeastConnections:
 
     def waited(self, place: int, since: list[int], now: int) -> None:
         self._slots[place].waited(since)
+        self._look(place, now)
+
+    def resumed(self, number: int, residents: list[Resident], waits: list[int], now: int) -> None:
+        place = self._places[number]
+        slot = self._slots[place]
+        for each in residents:
+            slot.admit(now, each.left)
+        slot.waited([each.arrived for each in residents])
+        self._waits = [each for each in self._waits if each[1] != number]
+        self._waits += [(instant, number) for instant in waits]
+        heapify(self._waits)
+        self._inside[place] = len(residents) + len(waits)
         self._look(place, now)
 
     def parted(self, number: int) -> None:

@@ -74,7 +74,7 @@ class DrainedReplica(NamedTuple):
 class _Leaving(NamedTuple):
     """A replica that leaves with requests inside, as it was then, and all it will have used."""
 
-    number: int
+    station: Station
     processor: Processor
     until: int
     used: int
@@ -83,9 +83,13 @@ class _Leaving(NamedTuple):
         """What of it comes after ``now``; only a run that ends before its time needs to know."""
         if self.until <= now:
             return 0
+        return self.used - self.at(now).used(now)
+
+    def at(self, now: int) -> Processor:
+        """As it is now, if nobody disturbs it."""
         processor = deepcopy(self.processor)
         processor.serve([], (), None, now)
-        return self.used - processor.used(now)
+        return processor
 
 
 class _Batch(NamedTuple):
@@ -135,6 +139,8 @@ class Flow:
         self._draining: dict[int, Station] = {}
         """Those that leave and share a node, by number."""
         self._samples: list[ReplicaSample] = []
+        self._settled = 0, 0
+        """A row, and when all requests before it had ended."""
 
     def advance(self, now: int, check: Callable[[], None] | None = None) -> None:
         """All that happens before ``now``; ``check`` is called before each batch, and may raise."""
@@ -173,8 +179,48 @@ class Flow:
         return None
 
     def _overfull(self) -> Station | None:
-        found = (each for each in self.stations if each.inside(self._now) > each.room)
-        return next(found, None)
+        return next(iter(self.overfull()), None)
+
+    def overfull(self) -> list[Station]:
+        """Those that have more inside than they can hold."""
+        return [each for each in self.stations if each.inside(self._now) > each.room]
+
+    def next_doubt(self, until: int) -> int | None:
+        """When the first of them may be overfull, by who comes before ``until``; none before."""
+        now = self._now
+        room = min((each.room - each.inside(now) for each in self.stations), default=NEVER)
+        if room >= NEVER >> 1:
+            return None
+        if self.waiting:
+            return now + 1
+        fitting = max(self._router.fitting(room, max(len(self.stations), 1)), 0)
+        due = self._arrivals.due(fitting, until)
+        return None if due is None else due + 1
+
+    def next_arrival(self, until: int) -> int | None:
+        """When the next request comes, if that is before ``until``."""
+        return self._arrivals.due(0, until)
+
+    def load(self, begin: int, end: int) -> tuple[int, int]:
+        """Between two instants that are over: request-nanoseconds inside or waiting, arrivals."""
+        columns = self.columns
+        came, until = columns.arrived.searchsorted([begin, end]).tolist()
+        rows = slice(self._settled_before(begin), until)
+        ends = np.where(columns.outcome[rows] == RequestOutcome.OPEN, end, columns.completed[rows])
+        spans = np.minimum(ends, end) - np.maximum(columns.arrived[rows], begin)
+        return int(np.maximum(spans, 0).sum()), until - came
+
+    def _settled_before(self, begin: int) -> int:
+        """Requests of rows before this one had all ended by then."""
+        columns = self.columns
+        if self._service.timeout < NEVER:
+            return int(columns.arrived.searchsorted(begin - self._service.timeout))
+        row, since = self._settled if self._settled[1] <= begin else (0, 0)
+        ends = columns.completed[row:]
+        inside = (columns.outcome[row:] == RequestOutcome.OPEN) | (ends > begin)
+        row += int(inside.argmax()) if inside.any() else len(ends)
+        self._settled = row, max(begin, since)
+        return row
 
     @property
     def now(self) -> int:
@@ -212,6 +258,7 @@ class Flow:
 
     def offer(self, now: int) -> None:
         """The same for all but those who share nodes: these are told who comes before ``now``."""
+        self._release()
         arrived = self._arrivals.take(now, NEVER)
         self._serve(arrived, now)
 
@@ -232,16 +279,75 @@ class Flow:
         self._now = now
 
     def share(self, station: Station, processor: SharedProcessor, now: int) -> None:
-        """Let a replica share a node from now on, with all who are inside."""
+        """Let a replica share a node from now on, with all who are inside, also if it leaves."""
         self.advance(now)
+        if is_leaving := station not in self.stations:
+            self._recall(station, now)
         before = station.processor
         processor.adopt(before.residents(now), before.used(now), now)
         station.processor = processor
+        if is_leaving:
+            station.meter = None
+            self._draining[station.number] = station
 
-    def resize(self, station: Station, capacity: int, now: int) -> None:
+    def resize(
+        self, station: Station, capacity: int, now: int, service: Service | None = None
+    ) -> None:
+        """Another capacity, and what may go with it: whether a request may use all of that."""
         self.advance(now)
-        station.processor.resize(capacity, now)
+        before = station.processor
+        service = service or before.service
+        if service != before.service and not isinstance(before, SharedProcessor):
+            station.processor = processor_of(service, capacity, now)
+            station.processor.adopt(before.residents(now), before.used(now), now)
+        else:
+            before.service = service
+            before.resize(capacity, now)
         self._router.resized(station.number, capacity, now)
+
+    def rejoin(self, station: Station, capacity: int, now: int) -> None:
+        """Requests reach a replica again that was to leave; who is inside has stayed."""
+        self.advance(now)
+        if self._draining.pop(station.number, None) is None:
+            self._recall(station, now)
+        cpu = station.processor
+        if self._times is not None:
+            station.meter = ReplicaMeter(station.number, now, self._times, cpu.used(now))
+        self.stations.append(station)
+        self._numbers = None
+        self._router.joined(station.number, capacity, now)
+        ends = self._ends(station)
+        waits = ends[ends > now].tolist()
+        residents = cpu.residents(now)
+        self._router.resumed(station.number, residents, waits, now)
+        if station.meter is not None:
+            station.meter.resume(len(residents), waits)
+
+    def works(self, station: Station, now: int) -> bool:
+        """Whether a replica that leaves is not done with its CPU yet."""
+        self.advance(now)
+        found = (each for each in self._leaving if each.station is station and each.until > now)
+        return any(each.at(now).held for each in found)
+
+    def _recall(self, station: Station, now: int) -> None:
+        """What was written of a replica that leaves, from now on, has not happened."""
+        leaving = next((each for each in self._leaving if each.station is station), None)
+        self._leaving = [each for each in self._leaving if each is not leaving]
+        if leaving is None or leaving.until <= now:
+            self.used_before -= station.processor.used(now)
+            return
+        self.used_before -= leaving.used
+        station.processor = leaving.at(now)
+        rows = station.processor.left()
+        self.columns.outcome[rows] = RequestOutcome.OPEN
+        station.last_end = int(self._ends(station).max(initial=0))
+
+    def _ends(self, station: Station) -> Integers:
+        """When those of a replica have left, or will, that are done with its CPU."""
+        columns = self.columns
+        here = columns.replica == station.number
+        ends: Integers = columns.completed[here & (columns.outcome != RequestOutcome.OPEN)]
+        return ends
 
     def part(self, station: Station, now: int, deadline: int) -> DrainedReplica:
         """No request reaches it from ``now`` on; what is inside at ``deadline`` is killed.
@@ -266,7 +372,7 @@ class Flow:
         self.used_before += used
         if before is not None:
             self._leaving = [each for each in self._leaving if each.until > now]
-            self._leaving.append(_Leaving(station.number, before, end, used))
+            self._leaving.append(_Leaving(station, before, end, used))
         inside = cpu.left()
         if not inside and station.last_end < end:
             return DrainedReplica(max(station.last_end, now), 0)
@@ -289,9 +395,9 @@ class Flow:
         if (station := self._draining.pop(number, None)) is not None:
             return self._end_shared(station, now)
         for leaving in self._leaving:
-            if leaving.number == number:
+            if leaving.station.number == number:
                 self.used_before -= leaving.left_to_do(now)
-        self._leaving = [each for each in self._leaving if each.number != number]
+        self._leaving = [each for each in self._leaving if each.station.number != number]
         columns = self.columns
         inside = (columns.replica == number) & (columns.outcome != RequestOutcome.OPEN)
         rows = np.flatnonzero(inside & (columns.completed >= now))
@@ -389,7 +495,14 @@ class Flow:
         start = len(batch.served.rows)
         if station.meter is not None:
             station.meter.arrive(part.arrivals)
-        served = station.processor.admit(part.rows, part.demands, since, self._now)
+        before, now = station.processor, self._now
+        if before.held and not isinstance(before, SharedProcessor):
+            # Those that it had not done with when nobody reached it any more.
+            own = before.waiting(part.rows, part.demands, since)
+            station.processor = processor_of(before.service, before.capacity, now)
+            station.processor.adopt([*before.residents(now), *own], before.used(now), now)
+            return
+        served = before.admit(part.rows, part.demands, since, now)
         _collect(served, batch.served)
         if len(batch.served.rows) > start:
             batch.shares.append((station, start, len(batch.served.rows)))

@@ -122,6 +122,14 @@ class Processor:
         self.bound = now if self.sharing else NEVER
         return served
 
+    def waiting(
+        self, rows: Iterable[int], demands: list[int] | None, since: list[int]
+    ) -> list[Resident]:
+        """Requests that have waited elsewhere, as they are before they begin."""
+        rows = list(rows)
+        wanted = demands or [self.service.demand] * len(rows)
+        return [Resident(*each) for each in zip(rows, since, wanted, strict=True)]
+
     def left(self) -> list[int]:
         """The rows of those who are in it."""
         raise NotImplementedError
@@ -129,6 +137,17 @@ class Processor:
     def residents(self, now: int) -> list[Resident]:
         """Those who are in it, in order of arrival; all that happens before has been served."""
         raise NotImplementedError
+
+    def adopt(self, residents: Iterable[Resident], used: int, now: int) -> None:
+        """Requests that have been served elsewhere until now, and what was used for them."""
+        raise NotImplementedError
+
+    def _begin(self, used: int, sharing: int, now: int) -> None:
+        """So many share from now on, when so much was used."""
+        self.spent, self.sharing = used, sharing
+        self.time = self.since = now
+        self.work = self.idle = 0
+        self.bound = now if sharing else NEVER
 
     def least_tag(self) -> int:
         """The tag of the next of the sharers to end; there must be one."""
@@ -190,6 +209,14 @@ class OldestFirst(Processor):
         left = [tag - self.work for tag in self.tags]
         left += [demand] * (len(self.arrived) - len(left))
         return list(map(Resident, self.rows, self.arrived, left))
+
+    def adopt(self, residents: Iterable[Resident], used: int, now: int) -> None:
+        for row, arrived, left in residents:
+            self.rows.append(row)
+            self.arrived.append(arrived)
+            self.tags.append(left)
+        del self.tags[self.service.limit or NEVER :]
+        self._begin(used, len(self.tags), now)
 
     def least_tag(self) -> int:
         return self.tags[0]
@@ -303,6 +330,17 @@ class LeastLeftFirst(Processor):
             for row, at, own in zip(self.rows, self.arrived, left, strict=True)
             if at != GONE
         ]
+
+    def adopt(self, residents: Iterable[Resident], used: int, now: int) -> None:
+        for row, arrived, left in residents:
+            self.rows.append(row)
+            self.arrived.append(arrived)
+            self.demands.append(left)
+        self.present = len(self.rows)
+        self.started = min(self.present, self.service.limit or NEVER)
+        self.heap = [(self.demands[each] << SEQUENCE_BITS) + each for each in range(self.started)]
+        heapify(self.heap)
+        self._begin(used, self.started, now)
 
     def least_tag(self) -> int:
         heap, arrived, base = self.heap, self.arrived, self.base

@@ -113,11 +113,43 @@ class SharedProcessor(Processor):
     def resize(self, capacity: int, now: int) -> None:
         """Another limit from ``now`` on. All that happens before must have been played."""
         self.limit, self.capacity = capacity, capacity or self.node.capacity
+        self.node.forget(self)
         self.node.change(self, now)
+
+    def weigh(self, weight: int) -> None:
+        """Another weight; it counts from the next change of its limit on."""
+        self.weight = max(weight, LEAST_WEIGHT)
+
+    def residents(self, now: int) -> list[Resident]:
+        work = self.work
+        if self.sharing:
+            work += ((now - self.time) * self.rate // self.sharing) >> RATE_BITS
+            work = min(work, self.least_tag())
+        return [
+            Resident(each.row, each.arrived, each.demand if each.tag < 0 else each.tag - work)
+            for each in self.inmates
+            if not each.is_gone
+        ]
 
     def adopt(self, residents: Iterable[Resident], used: int, now: int) -> None:
         """Requests that have been served elsewhere until now, and what was used for them."""
         self.spent = used << RATE_BITS
+        self._take(residents)
+        self.node.change(self, now)
+
+    def admit(
+        self, rows: Iterable[int], demands: list[int] | None, since: list[int], now: int
+    ) -> Served:
+        self.go_to(now)
+        if not self.sharing:
+            self._begin_anew()
+        self._take(self.waiting(rows, demands, since))
+        # Deadlines are sooner than those of who arrives now: the bound is looked for anew.
+        self.bound = now
+        self.node.change(self, now)
+        return Served([], [], [])
+
+    def _take(self, residents: Iterable[Resident]) -> None:
         for row, arrived, left in residents:
             inmate = Inmate(row, arrived, left)
             self.inmates.append(inmate)
@@ -125,7 +157,13 @@ class SharedProcessor(Processor):
             if self.sharing < (self.service.limit or NEVER):
                 self.start(inmate)
                 self.started += 1
-        self.node.change(self, now)
+
+    def _begin_anew(self) -> None:
+        """Nobody is inside any more."""
+        self.work = 0
+        self.heap.clear()
+        self.inmates.clear()
+        self.oldest = self.started = 0
 
     # -- what the node does with it ------------------------------------------------------------
 
@@ -173,10 +211,7 @@ class SharedProcessor(Processor):
         inmate = Inmate(row, at, demand)
         self.go_to(at)
         if not self.sharing:
-            self.work = 0
-            self.heap.clear()
-            self.inmates.clear()
-            self.oldest = self.started = 0
+            self._begin_anew()
         self.inmates.append(inmate)
         self.present += 1
         if self.sharing < (self.service.limit or NEVER):
@@ -253,6 +288,11 @@ class NodeCpu:
         pod.heap.clear()
         self._refill([pod], now)
         del self.pods[pod.order]
+
+    def forget(self, pod: SharedProcessor) -> None:
+        """What it may use is asked anew."""
+        self._wanted -= pod.cap
+        pod.cap = 0
 
     def change(self, pod: SharedProcessor, now: int) -> None:
         """It may use something else from now on."""

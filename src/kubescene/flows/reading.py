@@ -13,9 +13,13 @@ from kubescene.errors import TrafficError
 from kubescene.flows.units import decode
 
 T = TypeVar("T")
+MOST_SHOWN = 60
+"""So many characters of a text that stands where a number belongs."""
 _PLACE = re.compile(r"^(?P<what>.*?)(?: - at `\$\.?(?P<path>.*)`)?$", re.DOTALL)
 
 _UNKNOWN = re.compile(r"Object contains unknown field `(?P<name>.*)`")
+
+_MISSING = re.compile(r"Object missing required field `(?P<name>.*)`")
 
 _NO_WORD = re.compile(r"Invalid enum value '(?P<word>.*)'")
 
@@ -37,11 +41,21 @@ def converted(document: Mapping[str, Any], kind: type[T], prefix: str) -> T:
     try:
         return msgspec.convert(document, kind, dec_hook=decode)
     except msgspec.ValidationError as error:
-        raise fault_of(error, kind, prefix) from error
+        raise fault_of(error, kind, prefix, document) from error
 
 
-def fault_of(error: msgspec.ValidationError, kind: type, prefix: str) -> TrafficError:
-    """What msgspec says, in our words and with the way to the field."""
+def fault_of(
+    error: msgspec.ValidationError, kind: type, prefix: str, document: Any = None
+) -> TrafficError:
+    """`explained` as an error."""
+    path, what = explained(error, kind, prefix, document)
+    return TrafficError(what, path=path)
+
+
+def explained(
+    error: msgspec.ValidationError, kind: type, prefix: str, document: Any = None
+) -> tuple[str, str]:
+    """What msgspec says of a document: the way to the field, and what is wrong in our words."""
     found = _PLACE.match(str(error))
     assert found is not None
     what, path = found["what"], (found["path"] or "").replace("[...]", "[]")
@@ -49,11 +63,23 @@ def fault_of(error: msgspec.ValidationError, kind: type, prefix: str) -> Traffic
         name = unknown["name"]
         what = _hinted("there is no such field", field_hint(kind, path, name))
         path = ".".join(filter(None, (path, name)))
+    elif missing := _MISSING.match(what):
+        what = "is required"
+        path = ".".join(filter(None, (path, missing["name"])))
     elif wrong := _NO_TYPE.match(what):
         what = f"must be {_wanted(wrong['wanted'])}, not {_got(wrong['got'])}"
+        if wrong["got"] == "str" and "[" not in path and (text := _text_at(document, path)):
+            what += f" ({text[:MOST_SHOWN]!r})"
     elif word := _NO_WORD.match(what):
         what = _hinted(what, word_hint(kind, path, word["word"]))
-    return TrafficError(what, path=".".join(filter(None, (prefix, path))))
+    return ".".join(filter(None, (prefix, path))), what
+
+
+def _text_at(document: Any, path: str) -> str:
+    """What was written: .nan and .inf, say, come as text."""
+    for step in path.split("."):
+        document = document.get(step) if isinstance(document, Mapping) else None
+    return document if isinstance(document, str) else ""
 
 
 def _wanted(kinds: str) -> str:

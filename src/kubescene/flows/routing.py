@@ -15,6 +15,7 @@ import numpy as np
 
 from kubescene.clock import Stream
 from kubescene.clock.batches import Integers
+from kubescene.flows.kernels import Resident
 
 
 class Routing(StrEnum):
@@ -66,6 +67,10 @@ class Router(Protocol):
 
     def joined(self, number: int, capacity: int, now: int) -> None: ...
 
+    def resumed(self, number: int, residents: list[Resident], waits: list[int], now: int) -> None:
+        """Who joined has these in its CPU, and others that only wait, until then."""
+        ...
+
     def parted(self, number: int) -> None: ...
 
     def resized(self, number: int, capacity: int, now: int) -> None: ...
@@ -86,6 +91,9 @@ class PlainRouter:
 
     def joined(self, number: int, capacity: int, now: int) -> None:
         """A replica became active, at the last place."""
+
+    def resumed(self, number: int, residents: list[Resident], waits: list[int], now: int) -> None:
+        """Nothing that matters to others."""
 
     def parted(self, number: int) -> None:
         """A replica left."""

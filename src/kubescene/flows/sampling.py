@@ -68,6 +68,11 @@ class ReplicaMeter:
         """Requests that will have left by these instants, CPU and waiting included."""
         self._ends += ends
 
+    def resume(self, held: int, ends: list[int]) -> None:
+        """So many are inside from the beginning, and others that will have left by these."""
+        self._held = held + len(ends)
+        self._ends += ends
+
     def sample(self, used: int) -> ReplicaSample:
         """The window up to `next_mark`, and the next mark after it."""
         now, width = self.next_mark, self.next_mark - self._at

@@ -50,24 +50,34 @@ class Timed(NamedTuple):
 
 def timed_rows(file: str, folder: Path | None, path: str) -> Iterator[Timed]:
     """The rows of a file in the folder of the run; ``path`` is the field that names it."""
+    found = _inside(file, folder, path)
+    try:
+        with found.open(encoding="utf-8-sig", newline="") as stream:
+            yield from timed(stream, file, path, where=str(found))
+    except FileNotFoundError:
+        raise TrafficError(f"there is no file {found}", path=path) from None
+    except (OSError, UnicodeError) as error:
+        raise TrafficError(f"{found} cannot be read: {error}", path=path) from error
+
+
+def timed(lines: Iterable[str], file: str, path: str, where: str = "") -> Iterator[Timed]:
+    """The rows of the lines of a file, which is ``where`` for messages about one of them."""
     found = False
-    for where, row in _rows(file, folder, path):
+    for place, row in _rows(lines, file, path, where or file):
         found = True
         try:
             instant = instant_of(row[0])
         except ValueError as error:
-            raise TrafficError(f"time {error}", source=where) from error
-        yield Timed(where, instant, "T" in row[0].upper(), row[1:])
+            raise TrafficError(f"time {error}", source=place) from error
+        yield Timed(place, instant, "T" in row[0].upper(), row[1:])
     if not found:
         raise TrafficError(f"{file} has no rows", path=path)
 
 
-def timed_values(
-    file: str, folder: Path | None, path: str, name: str, most: int
-) -> Iterator[tuple[Timed, float]]:
+def timed_values(rows: Iterable[Timed], name: str, most: int) -> Iterator[tuple[Timed, float]]:
     """Rows of two columns, in order of time."""
     before = -1
-    for row in timed_rows(file, folder, path):
+    for row in rows:
         if len(row.cells) != 1:
             raise TrafficError(f"a row needs two columns, time and {name}", source=row.where)
         if row.instant <= before:
@@ -76,21 +86,19 @@ def timed_values(
         yield row, float(_number(row.cells[0], row.where, most))
 
 
-def _rows(file: str, folder: Path | None, path: str) -> Iterator[tuple[str, list[str]]]:
+def _rows(
+    lines: Iterable[str], file: str, path: str, where: str
+) -> Iterator[tuple[str, list[str]]]:
     """The rows of a CSV file with their places, without the heading, if there is one."""
-    found = _inside(file, folder, path)
     try:
-        with found.open(encoding="utf-8-sig", newline="") as stream:
-            for number, row in enumerate(csv.reader(stream), start=1):
-                if number > MOST_ROWS:
-                    raise TrafficError(f"{file} has more than {MOST_ROWS} rows", path=path)
-                where = f"{found}:{number}"
-                if row and not (number == 1 and _is_heading(row, where)):
-                    yield where, row
-    except FileNotFoundError:
-        raise TrafficError(f"there is no file {found}", path=path) from None
-    except (OSError, UnicodeError, csv.Error) as error:
-        raise TrafficError(f"{found} cannot be read: {error}", path=path) from error
+        for number, row in enumerate(csv.reader(lines), start=1):
+            if number > MOST_ROWS:
+                raise TrafficError(f"{file} has more than {MOST_ROWS} rows", path=path)
+            place = f"{where}:{number}"
+            if row and not (number == 1 and _is_heading(row, place)):
+                yield place, row
+    except csv.Error as error:
+        raise TrafficError(f"{where} cannot be read: {error}", path=path) from error
 
 
 def _inside(file: str, folder: Path | None, path: str) -> Path:
@@ -178,7 +186,8 @@ def rate_points(
     """The points of a piecewise pattern in the field ``path``, or of its file, within the run."""
     read = ArrivalSeries([(point.at, point.rps) for point in given.points], calendar=False)
     if given.file:
-        read = ArrivalSeries.of(timed_values(given.file, folder, f"{path}.file", "rps", MOST_RPS))
+        rows = timed_rows(given.file, folder, f"{path}.file")
+        read = ArrivalSeries.of(timed_values(rows, "rps", MOST_RPS))
     return [patterns.RatePoint(*each) for each in read.placed(given.origin, halt, path)]
 
 

@@ -5,8 +5,9 @@ So an explanation needs to hold no more than where stretches of such nodes begin
 """
 
 from array import array
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Self, overload
+from typing import Any, Self, cast, overload
 
 
 class Stretches(Sequence[int]):
@@ -62,7 +63,12 @@ class Stretches(Sequence[int]):
         return None
 
     def __contains__(self, index: object) -> bool:
-        return any(first <= index <= last for first, last in self._pairs())  # type: ignore[operator]
+        bounds, wanted = self._bounds, cast("int", index)
+        if bounds and bounds[0] > bounds[-1]:  # The search went on with 0.
+            return self.place_of(wanted) is not None
+        at = bisect_left(bounds, wanted)
+        # Inside a stretch the next bound is its last; a first one is found itself.
+        return bool(at % 2) or (at < len(bounds) and bounds[at] == wanted)
 
     def __len__(self) -> int:
         if self._size is None:

@@ -10,6 +10,7 @@ nobody can see the difference; where it is not so, the lane is left between two 
 way goes on from there. `Lane.counts` says how many pods came through, and why it was left.
 """
 
+from kubescene.lane.creations import CreateAlike, Wish
 from kubescene.lane.lane import CHUNK, CHUNK_SEEN, Lane, Passage
 
-__all__ = ["CHUNK", "CHUNK_SEEN", "Lane", "Passage"]
+__all__ = ["CHUNK", "CHUNK_SEEN", "CreateAlike", "Lane", "Passage", "Wish"]

@@ -11,7 +11,7 @@ from kubescene.actors import Actor, Role
 from kubescene.api.patching.patches import PatchType
 from kubescene.api.records.changes import Change
 from kubescene.api.scheme import GroupVersionKind
-from kubescene.control import Slot
+from kubescene.control import Alarm, Slot
 from kubescene.controllers.reconcile import Recount
 from kubescene.controllers.runtime import ReconcilerController
 from kubescene.instruments import Instrument, Instruments, ObjectWrite
@@ -22,17 +22,41 @@ from kubescene.timeline import TimelineRecorder
 STATUS = "status"
 
 
+class Sleepers:
+    """Controllers that all sleep, and who of them has been woken since."""
+
+    def __init__(self, slots: Sequence[Slot], alarm: Alarm) -> None:
+        self._slots = dict.fromkeys(slots)
+        self._woken = alarm.woken
+        self._woken.clear()
+
+    def awake(self) -> list[Slot]:
+        """Those that are awake now, in no particular order."""
+        if not self._woken:
+            return []
+        # Whoever sleeps in another thread may be woken meanwhile.
+        found = [slot for slot in list(self._woken) if slot.awake and slot in self._slots]
+        if not found:
+            self._woken.clear()
+        return found
+
+    def settled(self) -> None:
+        """They had their turns; whoever failed in a served world is awake all the same."""
+        self._woken.clear()
+        self._woken.update(dict.fromkeys([slot for slot in self._slots if slot.awake]))
+
+
 class Owners:
     """The controllers that settle after a pod, as far as they count."""
 
     def __init__(
         self,
-        slots: Sequence[Slot],
+        sleepers: Sleepers,
         registry: EmbeddedRegistry,
         recorder: TimelineRecorder,
         instruments: Instruments,
     ) -> None:
-        self._slots = slots
+        self._sleepers = sleepers
         self._registry = registry
         self._store = registry.store
         self._writes = registry.lane_writes
@@ -49,7 +73,7 @@ class Owners:
 
     def count(self) -> bool:
         """Write what is to be counted; False if somebody has to have a turn all the same."""
-        while awake := [slot for slot in self._slots if slot.awake]:
+        while awake := self._sleepers.awake():
             controller = awake[0].controller
             if len(awake) > 1 or type(controller) is not ReconcilerController:
                 return False

@@ -7,12 +7,16 @@ from kubescene.api.kinds import POD
 from kubescene.control import Slot
 from kubescene.controllers.kubelet import KubeletReconciler
 from kubescene.controllers.runtime import ReconcilerController
+from kubescene.errors import InternalError
 from kubescene.instruments import Instrument, Instruments
 from kubescene.registry import Registry
 from kubescene.scheduler.like_pods import LikePods
 from kubescene.scheduler.scheduler import Scheduler
 from kubescene.store.subscriptions import Subscriber
 from kubescene.timeline import TimelineRecorder
+
+ROOM = 4 * 1024 * 1024
+"""More than the pods of one turn take on disk."""
 
 
 class NotNowError(Exception):
@@ -57,8 +61,10 @@ def parties(
     assert isinstance(kubelet, KubeletReconciler)
     if any(other.awake for other in others):
         raise NotNowError("a controller is awake")
-    if registry.store.is_journaled:
-        raise NotNowError("a journal follows every write")
+    try:
+        registry.store.admit(ROOM)
+    except InternalError as error:
+        raise NotNowError("writes cannot be kept") from error
     if registry.track_fields or not registry.admission.is_quiet:
         raise NotNowError("more has to be asked before a write")
     recorder = recorder_of(instruments)

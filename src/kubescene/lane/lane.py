@@ -5,16 +5,15 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from kubescene.actors import Actor, Role
-from kubescene.api.kinds import POD
-from kubescene.api.options import OperationOrigin, WriteOptions
 from kubescene.api.records import Record
 from kubescene.api.records.changes import Change
 from kubescene.clock import Clock, ScenarioStep, format_time
 from kubescene.control import Slot
-from kubescene.instruments import Instrument, Instruments, ObjectWrite, StepPhaseChange
+from kubescene.instruments import Instruments, StepPhaseChange
 from kubescene.instruments.attempts import SchedulingAttempt
-from kubescene.lane.counting import Owners
-from kubescene.lane.guard import NotNowError, Parties, parties, recorder_of, why_not
+from kubescene.lane.counting import Owners, Sleepers
+from kubescene.lane.creations import Creations, Wish
+from kubescene.lane.guard import NotNowError, Parties, parties, why_not
 from kubescene.registry import EmbeddedRegistry
 from kubescene.registry.shortcuts.lane_writes import PodParts
 from kubescene.scheduler.cycle.cycle import Cycle
@@ -23,7 +22,6 @@ from kubescene.scheduler.cycle.fast_path import NextDecision
 from kubescene.scheduler.queue.waiting_places import QueuedPod
 from kubescene.scheduler.state.pods import PodInfo
 from kubescene.store.subscriptions import Route
-from kubescene.types import JsonObject
 
 CHUNK = 64
 """Pods at a time: about three milliseconds."""
@@ -56,7 +54,7 @@ class Passage:
 
 
 @dataclass(slots=True)
-class Counts:
+class LaneCounts:
     """How many pods came through, how many of them the kubelet saw, and why the lane was left.
 
     ``created`` are those that were made in bunches, ``counted`` the statuses of their owners that
@@ -96,7 +94,7 @@ class Lane:
     """The lane of one world."""
 
     def __init__(self, registry: EmbeddedRegistry, instruments: Instruments, clock: Clock) -> None:
-        self.counts = Counts()
+        self.counts = LaneCounts()
         self._registry = registry
         self._instruments = instruments
         self._clock = clock
@@ -116,7 +114,7 @@ class Lane:
         """
         try:
             met = parties(slot, others, self._registry, self._instruments)
-            chunk = Chunk(self, met, others, passage)
+            chunk = Chunk(self, met, Sleepers(others, slot.alarm), passage)
             try:
                 chunk.run()
             finally:
@@ -128,18 +126,11 @@ class Lane:
             self.counts.pods += passage.pods
             slot.awake = slot.awake or passage.pods > 0
 
-    def create(
-        self,
-        actor: Actor,
-        obj: JsonObject,
-        options: WriteOptions,
-        named: Iterable[tuple[str, OperationOrigin]],
-    ) -> int:
-        """Create pods like ``obj`` under other names; how many of them (`Creations`)."""
+    def create(self, actor: Actor, wishes: Iterable[Wish]) -> int:
+        """Create pods like those before under other names; how many of them (`Creations`)."""
         count = 0
         try:
-            creations = Creations(self._registry, self._instruments, actor)
-            count = creations.create(obj, options, named)
+            count = Creations(self._registry, self._instruments, actor).create(wishes)
         except NotNowError as reason:
             self.counts.left[str(reason)] += 1
         self.counts.created += count
@@ -149,7 +140,7 @@ class Lane:
 class Chunk:
     """Some pods, one after the other."""
 
-    def __init__(self, lane: Lane, met: Parties, others: Sequence[Slot], passage: Passage) -> None:
+    def __init__(self, lane: Lane, met: Parties, others: Sleepers, passage: Passage) -> None:
         self.shown = 0
         self._lane = lane
         registry = lane._registry
@@ -160,6 +151,7 @@ class Chunk:
         self._passage = passage
         self._time = format_time(lane._clock.now())
         self._by_parts: dict[tuple[object, ...], Known] = {}
+        """By kind and parts, and whether something is said of the one pod."""
         self._owners: Owners | None = None
         """They are asked as soon as somebody counts."""
         self._follows = False
@@ -205,26 +197,28 @@ class Chunk:
         like_pods.announce(pod, node)
         self._report(pod, bound, decision)
         running = known.running
-        if running is None or not met.kubelet.starts_at_once(node) or self._is_anybody_awake():
+        if running is None or not met.kubelet.starts_at_once(node) or self._others.awake():
             self._lane.counts.shown += 1
             if not is_watching:
                 like_pods.placed(entry, bound, pod.start_time)
             self._store.tell_some(change, (met.kubelet_hears,))
             self._settle()
-            if running is None:
-                self._by_parts.clear()  # By now somebody may know.
             return
+        met.kubelet.starts(bound)
         change = self._writes.report(bound, running.status, running.phase)
         if not is_watching:
             like_pods.placed(entry, change.record, running.start_time)
-        if self._tell(change, known, is_watching=is_watching) and self._is_anybody_awake():
+        if self._tell(change, known, is_watching=is_watching) and self._others.awake():
             self._has_counted = True
             if not self._count():
                 self._settle(met.kubelet.name)
 
     def _settle(self, *turned: str) -> None:
+        """By then somebody may know more, or see to pods that nobody had an eye on."""
         self._follows = False
         self._passage.settle(*turned)
+        self._others.settled()
+        self._by_parts.clear()
         if self._owners is not None:
             self._owners.settled()
 
@@ -239,23 +233,17 @@ class Chunk:
     def counted(self) -> int:
         return 0 if self._owners is None else self._owners.counted
 
-    def _is_anybody_awake(self) -> bool:
-        for slot in self._others:  # noqa: SIM110 - a generator would take twice as long
-            if slot.awake:
-                return True
-        return False
-
     # -- what is known of a pod ------------------------------------------------------------
 
     def _known_of(self, pod: PodInfo) -> Known:
         parts = self._writes.parts_of(pod.record)
         if parts is None or pod.terminating:
             raise NotNowError("an unusual pod")
-        if self._parties.kubelet.may_behave(pod.record):
-            raise NotNowError("a pod with a life of its own")
-        known = self._by_parts.get((pod.signature, parts))
+        kind, kubelet = pod.signature.kind, self._parties.kubelet
+        key = (kind, parts, kubelet.is_annotated(pod.record))
+        known = self._by_parts.get(key)
         if known is None:
-            known = self._by_parts[pod.signature, parts] = self._learned(pod, parts)
+            known = self._by_parts[key] = self._learned(pod, parts)
         return known
 
     def _learned(self, pod: PodInfo, parts: PodParts) -> Known:
@@ -265,7 +253,9 @@ class Chunk:
         bound = self._writes.bound_parts(pod.record, parts, self._time)
         if bound is None:
             raise NotNowError("an unusual binding")
-        return Known(cycle, bound.status, self._starts(bound))
+        # What becomes of a pod with a life of its own, its kubelet has to say.
+        has_life = self._parties.kubelet.may_behave(pod.record)
+        return Known(cycle, bound.status, None if has_life else self._starts(bound))
 
     def _starts(self, bound: PodParts) -> Running | None:
         """What the kubelet reports of such pods, and what comes of it; None if nobody knows yet."""
@@ -323,49 +313,3 @@ class Chunk:
                 hook(phase)
         for hook in met.attempted if explanation is None else met.explained:
             hook(attempt)
-
-
-class Creations:
-    """Creates the instances of one operation, which differ in nothing but their names."""
-
-    def __init__(self, registry: EmbeddedRegistry, instruments: Instruments, actor: Actor) -> None:
-        self._registry = registry
-        self._store = registry.store
-        self._actor = actor
-        self._role = registry.role_of(actor)
-        if self._role is not Role.ENGINE or self._store.is_journaled:
-            raise NotNowError("somebody has a say in every write")
-        self._recorder = recorder = recorder_of(instruments)
-        onlookers = instruments.overriding(Instrument.object_written)
-        self._hooks = [each.object_written for each in onlookers if each is not recorder]
-
-    def create(
-        self, obj: JsonObject, options: WriteOptions, named: Iterable[tuple[str, OperationOrigin]]
-    ) -> int:
-        """Create pods like ``obj`` that have other names, until one takes a closer look.
-
-        Returns how many.
-        """
-        bunch = self._registry.bunch_of(self._actor, obj, options)
-        if bunch is None:
-            raise NotNowError("an object unlike those before")
-        store, route, count = self._store, None, 0
-        for name, origin in named:
-            change = bunch.create(name)
-            if change is None:
-                break
-            if route is None:
-                route = store.route_of(change)
-            store.tell_some(change, route)
-            self._recorder.created(self._actor, self._role, change.record, origin)
-            if self._hooks:
-                self._show(change.record, obj, origin)
-            count += 1
-        return count
-
-    def _show(self, pod: Record, obj: JsonObject, origin: OperationOrigin) -> None:
-        written = ObjectWrite(
-            self._actor, self._role, "create", "", POD, pod, None, obj, "", origin
-        )
-        for hook in self._hooks:
-            hook(written)

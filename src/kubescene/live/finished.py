@@ -13,6 +13,8 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import count
 
+import msgspec
+
 from kubescene.clock import WallClock, format_time
 from kubescene.errors import ExpiredError, NotFoundError, RunStoreError
 from kubescene.live.runs import LiveRun
@@ -53,6 +55,7 @@ class FinishedRuns:
         self._runs: dict[str, LiveRun] = {}
         self._dropped: dict[str, tuple[str, str]] = {}
         """Name and id of those that are dropped, as long as their Scenarios exist."""
+        self._seen_over: set[str] = set()
         self._background: ThreadPoolExecutor | None = None
 
     def begin(self, run: LiveRun) -> None:
@@ -87,8 +90,19 @@ class FinishedRuns:
         """Its Scenario is gone, but for the history of the store."""
         run = self._runs.pop(uid, None)
         self._dropped.pop(uid, None)
+        self._seen_over.discard(uid)
         if run is not None:
             self.drop_records(run)
+
+    def is_set_back(self, uid: str, *, is_over: bool) -> bool:
+        """Whether a Scenario that was played, and was seen to be over, is so no longer.
+
+        Its end must have been seen first: a server that is not ours may show it later than we
+        wrote it.
+        """
+        if is_over and uid in self:
+            self._seen_over.add(uid)
+        return not is_over and uid in self._seen_over
 
     def drop_records(self, run: LiveRun) -> None:
         """Nobody asks for them any more; whoever sees the Scenario still sees its timeline."""
@@ -116,6 +130,18 @@ class FinishedRuns:
     def at_hand(self) -> list[LiveRun]:
         """Those with all their records."""
         return list(self._runs.values())
+
+    def known(self) -> bytes:
+        """Which Scenario had which run, for a server that goes on from here."""
+        if self.catalogue is None:
+            return b"{}"
+        at_hand = {uid: (run.name, run.id) for uid, run in self._runs.items() if run.id}
+        return msgspec.json.encode({**self._dropped, **at_hand})
+
+    def recall(self, known: bytes) -> None:
+        """What a server knew that has ended: nothing of these runs is at hand."""
+        if known and self.catalogue is not None:
+            self._dropped = msgspec.json.decode(known, type=dict[str, tuple[str, str]])
 
     def close(self, current: LiveRun | None = None) -> None:
         """Returns when everything is written; a run that is under way was cut short."""

@@ -1,6 +1,7 @@
 """One scenario that is played in a served world, and who makes what is needed for it."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from io import BytesIO
 from typing import Any, Protocol
 
@@ -87,7 +88,9 @@ class LiveRun:
         try:
             if not allow_extenders and self._brings_extenders():
                 raise ScenarioError(NO_EXTENDERS, where=f"{SCHEDULER_CONFIG}.extenders")
+            plugins = self._cluster.own_options.autoscaler_plugins
             options = cluster_options(self.scenario.object, None, scheduler)
+            options = replace(options, autoscaler_plugins=plugins)
         except ScenarioError as error:
             self.engine.bad_input = True
             self.engine.fail(str(error))

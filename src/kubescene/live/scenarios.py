@@ -20,7 +20,7 @@ from kubescene.api.kinds import BOOKKEEPING, SCENARIO
 from kubescene.api.records import Record
 from kubescene.api.records.changes import Change, ChangeType
 from kubescene.api.scheme import Scheme
-from kubescene.errors import BadRequestError, ForbiddenError
+from kubescene.errors import BadRequestError, ConflictError, ForbiddenError
 from kubescene.garbage import world_is_made
 from kubescene.live.edits import ScenarioEdits, as_phase
 from kubescene.live.finished import FinishedRuns
@@ -46,6 +46,8 @@ RECONFIGURED = (
     "the scheduler configuration was changed while the Scenario was under way: "
     "what happened before and after cannot be compared"
 )
+RUNS = "runs"
+"""The note of a store that says which runs its Scenarios had."""
 _log = logging.getLogger(__name__)
 
 
@@ -71,6 +73,7 @@ class LiveScenarios:
         self._changed = True
         self._told = False
         self._is_gone = False
+        self._is_held = False
         self._is_writing = False
         self._left_at = 0
 
@@ -87,6 +90,9 @@ class LiveScenarios:
         cluster.store.subscribe(self._heard, (SCENARIOS,), goes_with_fork=False)
         registry.admission.add(ScenarioEdits(self.playing))
         self.define()
+        self.finished.recall(cluster.store.notes.get(RUNS, b""))
+        self._look_whether_set_back()
+        self._left_at = cluster.revision
         self.look()
 
     def define(self) -> None:
@@ -153,8 +159,21 @@ class LiveScenarios:
             return None
         run = self._current = self._factory.run(record)
         self.finished.begin(run)
-        self._is_gone = False
+        self._is_gone = self._is_held = False
         return self._play(run)
+
+    def hold(self, name: str, *, is_held: bool) -> None:
+        """Stand still between two moments, or go on; 409 unless that scenario is played now.
+
+        Nothing of it is told: what happens is the same, whenever that is.
+        """
+        run = self._current
+        if run is None or run.name != name or run.phase is not ScenarioPhase.RUNNING:
+            raise ConflictError(f'scenario "{name}" is not being played now')
+        self._is_held = is_held
+
+    def is_held(self, run: LiveRun) -> bool:
+        return self._is_held and run is self._current
 
     def fail_current(self, message: str = RECONFIGURED) -> None:
         """End the scenario that is under way, if one is, as ``Failed``.
@@ -192,6 +211,8 @@ class LiveScenarios:
         try:
             for moment in run.play():
                 yield moment
+                while self._is_held and not self._is_gone:
+                    yield moment._replace(is_held=True)
                 if self._is_gone:
                     self._stop(run)
         finally:
@@ -215,8 +236,10 @@ class LiveScenarios:
         self.finished.end(run)
         if run.scenario.exists:
             self.finished.add(run)
+            self._look_whether_set_back()
         else:
             self.finished.drop_records(run)
+        self._cluster.store.note(RUNS, self.finished.known())
         self._cluster.registry.track_fields = self._tracks_fields
         if self._cluster.lending.is_lent:  # otherwise it failed before it touched anything
             self._cluster.lending.note_lasting()
@@ -300,6 +323,8 @@ class LiveScenarios:
         is_gone = change.type is ChangeType.DELETED
         if is_gone:
             self.finished.forget(record.uid)
+        else:
+            self._look_whether_set_back(record)
         if run is None or run.name != record.name:
             self._news(is_told=self._is_writing)
         elif is_gone or record.deleting or record.uid != run.uid:
@@ -307,6 +332,15 @@ class LiveScenarios:
             self._news()
         elif not run.scenario.is_mine(record):
             self._news()
+
+    def _look_whether_set_back(self, *changed: Record) -> None:
+        """An import, say, may bring back the status that a Scenario had before it was over.
+
+        Nothing that we have played is in that state: it is treated as one that is new to us.
+        """
+        for record in changed or self._cluster.store.in_order_of_creation(SCENARIOS):
+            if self.finished.is_set_back(record.uid, is_over=as_phase(record.phase).is_final):
+                self.finished.forget(record.uid)
 
     def _news(self, *, is_told: bool = False) -> None:
         """Something has changed: look again who plays, and tell those who wait."""

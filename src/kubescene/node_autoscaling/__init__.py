@@ -15,6 +15,7 @@ from kubescene.late_names import late_names
 
 if TYPE_CHECKING:
     from kubescene.node_autoscaling.autoscaler import AutoscalerWorld, ClusterAutoscaler, LoopReport
+    from kubescene.node_autoscaling.controller import autoscaler_over
     from kubescene.node_autoscaling.expanders import EXPANDERS, expander_chain
     from kubescene.node_autoscaling.flags import AutoscalerSettings, Flags, GroupFlags, read_flags
     from kubescene.node_autoscaling.provider import (
@@ -40,6 +41,7 @@ __all__ = [
     "NodeGroup",
     "Provider",
     "ProviderError",
+    "autoscaler_over",
     "expander_chain",
     "read_flags",
 ]
@@ -58,6 +60,7 @@ _HOMES = {
     "NodeGroup": "provider",
     "Provider": "provider",
     "ProviderError": "provider",
+    "autoscaler_over": "controller",
     "expander_chain": "expanders",
     "read_flags": "flags",
 }

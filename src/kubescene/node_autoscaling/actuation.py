@@ -61,7 +61,7 @@ class WriteRefusedError(KubesceneError):
     """The API server did not carry out a write; the text is what it said."""
 
 
-class Outcome(StrEnum):
+class DeletionOutcome(StrEnum):
     """What became of a deletion."""
 
     OK = "Ok"
@@ -71,7 +71,7 @@ class Outcome(StrEnum):
 
 
 class DeleteResult(Struct, frozen=True):
-    outcome: Outcome
+    outcome: DeletionOutcome
     error: str = ""
 
 
@@ -234,7 +234,7 @@ class Actuator:
             there = [pod for pod in pods if pod.info.node == node.name]
             error = _obstacle(node.name, rules, there, drain)
             if error:
-                result = DeleteResult(Outcome.INTERNAL, error)
+                result = DeleteResult(DeletionOutcome.INTERNAL, error)
                 self._abort(node, bucket.group, result, drain=drain)
             else:
                 self._evict(node, bucket.group, batch, there, now, drain=drain)
@@ -307,7 +307,7 @@ class Actuator:
         self._not_drained(eviction, text)
 
     def _not_drained(self, eviction: _Eviction, text: str) -> None:
-        result = DeleteResult(Outcome.EVICTION, text)
+        result = DeleteResult(DeletionOutcome.EVICTION, text)
         self._abort(eviction.node, eviction.group, result, drain=eviction.is_drain)
 
     def _await(self, eviction: _Eviction, now: int) -> None:
@@ -335,7 +335,7 @@ class Actuator:
         queue.append(node)
         if self._flags_of(group).zero_or_max:
             if group.id in self._failed_groups:
-                self._fail(node, DeleteResult(Outcome.DELETION, WHOLE_GROUP), drain=drain)
+                self._fail(node, DeleteResult(DeletionOutcome.DELETION, WHOLE_GROUP), drain=drain)
                 self._queues.pop(group.id)
                 return
             if len(queue) < eviction.batch:
@@ -369,7 +369,7 @@ class Actuator:
                 error = f"failed to delete nodes from group {group.id}: {refusal}"
         for node, drain in ready:
             if error or group is None:
-                self._fail(node, DeleteResult(Outcome.DELETION, error), drain=drain)
+                self._fail(node, DeleteResult(DeletionOutcome.DELETION, error), drain=drain)
             else:
                 self._state.scaled_down[group.id] = now
                 self._succeed(node, drain=drain)
@@ -383,7 +383,7 @@ class Actuator:
         else:
             message = f"Scale-down: empty node {node.name} removed"
             self._teller.about_status("Normal", "ScaleDownEmpty", message)
-        self._end(node, DeleteResult(Outcome.OK))
+        self._end(node, DeleteResult(DeletionOutcome.OK))
 
     def _abort(
         self, node: SeenNode, group: NodeGroup, result: DeleteResult, *, drain: bool
@@ -393,7 +393,7 @@ class Actuator:
         self._fail(node, result, drain=drain)
         for other in self._queues.pop(group.id, []):
             if other.name != node.name:
-                self._fail(other, DeleteResult(Outcome.DELETION, WHOLE_GROUP), drain=drain)
+                self._fail(other, DeleteResult(DeletionOutcome.DELETION, WHOLE_GROUP), drain=drain)
 
     def _fail(self, node: SeenNode, result: DeleteResult, *, drain: bool) -> None:
         what = "failed to drain and delete node" if drain else "failed to delete empty node"

@@ -27,8 +27,8 @@ from kubescene.node_autoscaling.pods import SeenPod
 from kubescene.node_autoscaling.provider import NodeGroup, Provider, ProviderError
 from kubescene.node_autoscaling.scale_down import (
     InProgress,
+    NodeUtilization,
     ScaleDownPlanner,
-    Utilization,
     utilization,
 )
 from kubescene.node_autoscaling.scale_up import (
@@ -41,7 +41,7 @@ from kubescene.node_autoscaling.scale_up import (
 from kubescene.node_autoscaling.snapshot import ClusterSnapshot
 from kubescene.node_autoscaling.status import AutoscalerStatus
 from kubescene.node_autoscaling.telling import Teller
-from kubescene.node_autoscaling.templates import NodeTemplate, Templates
+from kubescene.node_autoscaling.templates import NodeTemplate, NodeTemplates
 from kubescene.scheduler.options import SchedulerOptions
 from kubescene.types import JsonObject
 
@@ -73,7 +73,7 @@ class DeletedNode(Struct, frozen=True):
 
     node: str
     group: str
-    utilization: Utilization
+    utilization: NodeUtilization
     evicted: tuple[SeenPod, ...] | None = None
     """Of nodes that are drained."""
 
@@ -123,7 +123,7 @@ class ClusterAutoscaler:
         self._taints = TaintKinds(
             flags.startup_taint, flags.startup_taint_prefix, flags.status_taint
         )
-        self._templates = Templates(
+        self._templates = NodeTemplates(
             self._taints,
             force_daemons=flags.force_ds,
             kept_for=flags.node_info_cache_expire_time,
@@ -524,7 +524,7 @@ class _Loop:
         own = self._own
         pods = own.snapshot.pods_on(node.name)
         used = utilization(node, pods, own.flags_of(group), self._flags, self._now)
-        used = used or Utilization(0.0, 0.0)
+        used = used or NodeUtilization(0.0, 0.0)
         if not drain:
             message = f'Scale-down: removing empty node "{node.name}"'
             self._world.about_status("Normal", "ScaleDownEmpty", message)
@@ -548,7 +548,7 @@ class _Loop:
         update_soft_taints(self._world, nodes, own.planner.unneeded, most, self._now)
 
 
-def _shown(used: Utilization) -> str:
+def _shown(used: NodeUtilization) -> str:
     cpu, memory = _number(used.cpu), _number(used.memory)
     return f"{{{cpu} {memory} 0 0 {used.resource} {_number(used.most)}}}"
 

@@ -27,7 +27,7 @@ IGNORED_LABELS = frozenset(
 )
 
 
-class Resize(Struct):
+class GroupResize(Struct):
     """A group, and how large it is to be."""
 
     group: NodeGroup
@@ -95,7 +95,7 @@ def _are_near(one: int, other: int, ratio: float) -> bool:
     return larger - smaller <= larger * ratio
 
 
-def balanced(groups: Sequence[NodeGroup], count: int) -> list[Resize]:
+def balanced(groups: Sequence[NodeGroup], count: int) -> list[GroupResize]:
     """Add nodes one by one to the smallest group, as long as there is room."""
     shares = []
     room = 0
@@ -103,13 +103,13 @@ def balanced(groups: Sequence[NodeGroup], count: int) -> list[Resize]:
         size, most = group.target_size(), group.max_size
         if size != most:
             room += max(most - size, 0)
-            shares.append(Resize(group, size, size, most))
+            shares.append(GroupResize(group, size, size, most))
     shares.sort(key=lambda each: each.before)
     _hand_out(shares, min(count, room))
     return [each for each in shares if each.after != each.before]
 
 
-def _hand_out(shares: list[Resize], count: int) -> None:
+def _hand_out(shares: list[GroupResize], count: int) -> None:
     first = at = 0
     while count > 0:
         share = shares[at]

@@ -27,7 +27,7 @@ INSTANCES_KEPT = 2 * MINUTE
 FIRST_STARTUP_TIME = 15 * MINUTE
 
 
-class Condition(StrEnum):
+class StatusCondition(StrEnum):
     """What the status says of the cluster and of groups."""
 
     HEALTHY = "Healthy"
@@ -47,7 +47,7 @@ class ScaleUpRequest(Struct):
     expected: int
 
 
-class Backoff(Struct, frozen=True):
+class GroupBackoff(Struct, frozen=True):
     """Until when a group may not grow, and because of what."""
 
     duration: int
@@ -92,7 +92,7 @@ class Backoffs:
         self._first = flags.initial_node_group_backoff_duration
         self._longest = flags.max_node_group_backoff_duration
         self._forgotten_after = flags.node_group_backoff_reset_timeout
-        self._known: dict[str, Backoff] = {}
+        self._known: dict[str, GroupBackoff] = {}
 
     def add(self, group: str, error: InstanceError, now: int) -> None:
         duration, known = self._first, self._known.get(group)
@@ -100,9 +100,9 @@ class Backoffs:
             duration = known.duration
             if known.until < now:
                 duration = min(2 * known.duration, self._longest)
-        self._known[group] = Backoff(duration, now + duration, now, error)
+        self._known[group] = GroupBackoff(duration, now + duration, now, error)
 
-    def of(self, group: str, now: int) -> Backoff | None:
+    def of(self, group: str, now: int) -> GroupBackoff | None:
         """The back-off that is in force; to the end of its last instant."""
         known = self._known.get(group)
         return None if known is None or known.until < now else known
@@ -329,7 +329,7 @@ class ClusterState:
         if group in self.templates:
             self._backoffs.add(group, error, now)
 
-    def backoff_of(self, group: str, now: int) -> Backoff | None:
+    def backoff_of(self, group: str, now: int) -> GroupBackoff | None:
         return self._backoffs.of(group, now) if group in self.templates else None
 
     def _missing(self, group: str) -> int:

@@ -5,13 +5,16 @@ that can only say what the last one said is left out: nothing that it looks at h
 waits for a node, no node is unneeded, and no time has run out.
 """
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, TypeAlias
 
 from kubescene.api.own_kinds import own_kind
 from kubescene.api.records.changes import Change, ChangeType
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.control.loops import IDLE, ControllerContext, Progress, went
-from kubescene.node_autoscaling.flags import AutoscalerSettings
+from kubescene.node_autoscaling.flags import AutoscalerSettings, read_settings
+from kubescene.node_autoscaling.provider import Provider
 
 if TYPE_CHECKING:
     from kubescene.node_autoscaling.turns import Turns
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
 NAME = "cluster-autoscaler"
 NODE_GROUP = own_kind("NodeGroup")
 NAMESPACE = GroupVersionKind("", "v1", "Namespace")
+Cloud: TypeAlias = Callable[[ControllerContext], Provider]
 
 
 class AutoscalerController:
@@ -26,10 +30,16 @@ class AutoscalerController:
 
     name = NAME
 
-    def __init__(self, context: ControllerContext, settings: AutoscalerSettings) -> None:
+    def __init__(
+        self,
+        context: ControllerContext,
+        settings: AutoscalerSettings,
+        cloud: "Cloud | None" = None,
+    ) -> None:
         self._context = context
         self._settings = settings
-        self._is_needed = False
+        self._cloud = cloud
+        self._is_needed = cloud is not None
         self._turns: Turns | None = None
         context.client.watch(NODE_GROUP, self._changed, quiet=True)
 
@@ -46,7 +56,7 @@ class AutoscalerController:
         if self._turns is None:
             from kubescene.node_autoscaling.turns import Turns
 
-            self._turns = Turns(self._context, self._settings)
+            self._turns = Turns(self._context, self._settings, self._cloud)
         return went(wrote=self._turns.run(), more=False)
 
 
@@ -72,3 +82,15 @@ def cluster_autoscaler(
     if settings is None or NODE_GROUP not in context.scheme:
         return NoAutoscaler(context)
     return AutoscalerController(context, settings)
+
+
+def autoscaler_over(
+    cloud: Cloud, flags: Mapping[str, object] | None = None
+) -> Callable[[ControllerContext], AutoscalerController]:
+    """The factory of an autoscaler over a provider of one's own, with these flags, and ``mode``.
+
+    ``cloud`` is called when the autoscaler begins. Raises `ConfigurationError` for flags that do
+    not exist.
+    """
+    settings = read_settings(flags or {}, "flags")
+    return partial(AutoscalerController, settings=settings, cloud=cloud)

@@ -70,7 +70,7 @@ class BlockingPod(NamedTuple):
     message: str
 
 
-class Drain(Struct):
+class Drainability(Struct):
     """What has to become of the pods of a node before it can go."""
 
     moved: list[SeenPod] = field(default_factory=list)
@@ -106,8 +106,8 @@ class DrainRules(Struct):
     controllers: FindController | None
     now: int
 
-    def drain(self, pods: Iterable[SeenPod]) -> Drain:
-        found = Drain()
+    def drain(self, pods: Iterable[SeenPod]) -> Drainability:
+        found = Drainability()
         for pod in pods:
             verdict = self._verdict(pod)
             if isinstance(verdict, _Blocked):

@@ -16,7 +16,7 @@ SPREAD_REFUSED = "node(s) didn't match pod topology spread constraints"
 
 
 @dataclass(slots=True)
-class LikePods:
+class EquivalenceGroup:
     """Waiting pods that no plugin can tell apart, and what node groups are to them."""
 
     pods: list[SeenPod]
@@ -55,28 +55,28 @@ def _share(part: int, whole: int) -> float:
     return part / whole if whole else float("nan")
 
 
-def like_pods(pods: Iterable[SeenPod]) -> list[LikePods]:
+def like_pods(pods: Iterable[SeenPod]) -> list[EquivalenceGroup]:
     """Pods that are alike to every plugin, by first appearance."""
-    groups: list[LikePods] = []
-    known: dict[str, dict[bytes, LikePods]] = {}
+    groups: list[EquivalenceGroup] = []
+    known: dict[str, dict[bytes, EquivalenceGroup]] = {}
     for pod in pods:
         if pod.controller is None or pod.is_daemon:
-            groups.append(LikePods([pod]))
+            groups.append(EquivalenceGroup([pod]))
             continue
         kinds = known.setdefault(pod.controller.uid, {})
         found = kinds.get(pod.likeness)
         if found is not None:
             found.pods.append(pod)
             continue
-        groups.append(LikePods([pod]))
+        groups.append(EquivalenceGroup([pod]))
         if len(kinds) < KINDS_PER_CONTROLLER:
             kinds[pod.likeness] = groups[-1]
     return groups
 
 
 def ask_plugins(
-    snapshot: ClusterSnapshot, group: str, template: NodeTemplate, alike: Sequence[LikePods]
-) -> list[LikePods]:
+    snapshot: ClusterSnapshot, group: str, template: NodeTemplate, alike: Sequence[EquivalenceGroup]
+) -> list[EquivalenceGroup]:
     """Those whose sample can run on a new node of a group; each is told so, or why not."""
     fitting = []
     with snapshot.supposing():
@@ -93,7 +93,7 @@ def ask_plugins(
 
 
 @dataclass(slots=True)
-class Estimate:
+class NodeEstimate:
     """Bin packing of one node group; ``limit`` None: as many nodes as it takes."""
 
     snapshot: ClusterSnapshot
@@ -104,7 +104,7 @@ class Estimate:
     used: set[str] = field(default_factory=set)
     taken: list[SeenPod] = field(default_factory=list)
 
-    def run(self, groups: Sequence[LikePods]) -> tuple[int, tuple[SeenPod, ...]]:
+    def run(self, groups: Sequence[EquivalenceGroup]) -> tuple[int, tuple[SeenPod, ...]]:
         """The number of nodes that received pods, and the pods."""
         may_add = True
         with self.snapshot.supposing():

@@ -39,9 +39,21 @@ Expander: TypeAlias = Callable[[Sequence[Option], ExpanderWorld], list[Option]]
 
 
 def _least(options: Sequence[Option], score: Callable[[Option], float]) -> list[Option]:
-    """All options that share the least score."""
-    best = min((score(each) for each in options), default=0.0)
-    return [each for each in options if score(each) == best]
+    """All options that share the least score; one without a score stays if it came first."""
+    best: list[Option] = []
+    least = 0.0
+    for each in options:
+        found = score(each)
+        if best and found == least:
+            best.append(each)
+        elif not best or found < least:
+            best, least = [each], found
+    return best
+
+
+def _ratio(part: float, whole: float) -> float:
+    """As floating point numbers are divided by zero, which is no error: a node may have no cpu."""
+    return part / whole if whole else math.inf if part else math.nan
 
 
 def least_waste(options: Sequence[Option], world: ExpanderWorld) -> list[Option]:
@@ -77,9 +89,9 @@ def _price_score(option: Option, provider: Provider, preferred_cores: int) -> fl
     pods = 0.0
     for pod in option.pods:
         pods += provider.pod_price(pod.object)
-    score = (per_node * option.nodes + stabilizer) / (pods + stabilizer)
+    score = _ratio(per_node * option.nodes + stabilizer, pods + stabilizer)
     cores = preferred_cores * 1000
-    unfitness = max(cores / node.milli_cpu, node.milli_cpu / cores)
+    unfitness = max(_ratio(cores, node.milli_cpu), node.milli_cpu / cores)
     return (_suppressed(unfitness, option.nodes)) * score
 
 
@@ -158,13 +170,21 @@ def _named(name: str) -> Expander:
     return EXPANDERS[name]
 
 
+Kept: TypeAlias = tuple[str, ...]
+"""The groups of the options that an expander kept."""
+
+
 def chosen(
     options: Sequence[Option], chain: Sequence[Expander], world: ExpanderWorld
-) -> Option | None:
-    """What a chain chooses; the first one where the real autoscaler would draw lots."""
-    left = [*options]
+) -> tuple[Option | None, list[Kept]]:
+    """What a chain chooses, and what each of its expanders kept that was asked.
+
+    It is the first one where the real autoscaler would draw lots.
+    """
+    left, kept = [*options], list[Kept]()
     for expander in chain:
         left = expander(left, world)
+        kept.append(tuple(each.group.id for each in left))
         if len(left) == 1:
             break
-    return left[0] if left else None
+    return (left[0] if left else None), kept

@@ -17,7 +17,7 @@ class Allowed(NamedTuple):
     exceeded: tuple[str, ...] = ()
 
 
-class Totals:
+class ResourceTotals:
     """What is left of totals. All nodes of a group count like the first one that was seen."""
 
     def __init__(self, left: Mapping[str, int], provider: Provider) -> None:
@@ -26,7 +26,9 @@ class Totals:
         self._of_group: dict[str, tuple[int, int]] = {}
 
     @classmethod
-    def at_most(cls, flags: Flags, nodes: Iterable[SeenNode], provider: Provider) -> "Totals":
+    def at_most(
+        cls, flags: Flags, nodes: Iterable[SeenNode], provider: Provider
+    ) -> "ResourceTotals":
         """What may still be added."""
         totals = cls({}, provider)
         cores, memory = totals._used(nodes)
@@ -35,7 +37,9 @@ class Totals:
         return totals
 
     @classmethod
-    def at_least(cls, flags: Flags, nodes: Iterable[SeenNode], provider: Provider) -> "Totals":
+    def at_least(
+        cls, flags: Flags, nodes: Iterable[SeenNode], provider: Provider
+    ) -> "ResourceTotals":
         """What may still be taken away."""
         totals = cls({}, provider)
         cores, memory = totals._used(nodes)

@@ -75,6 +75,11 @@ class Machines:
     def instances_of(self, group: str) -> Sequence[Instance]:
         return tuple(self._of_group.get(group, {}).values())
 
+    def size_of(self, group: str) -> int:
+        """How many machines a group is to have."""
+        spec = self.specs[group]["spec"] if group in self.specs else {}
+        return int(spec.get("size", spec.get("min", 0)))
+
     def node_price(self, node: JsonObject) -> float | None:
         group = self.specs.get((node["metadata"].get("labels") or {}).get(LABEL, ""))
         return None if group is None else _hourly(group)

@@ -38,6 +38,7 @@ class ObjectWorld:
 
     def __init__(self, context: ControllerContext, status_name: str) -> None:
         self._client = context.client
+        self._streams = context.streams
         self._recorder = context.recorder
         self._status_name = status_name
         self._classes = PodClasses()
@@ -47,14 +48,16 @@ class ObjectWorld:
         self.changed = False
         self._waiting: set[str] = set()
         """Keys of pods for which the scheduler found no node."""
+        self._loop_at = 0
         self.failed_pods = False
         """Whether it found none for a pod, or a node changed while one waits, since set back."""
         self.wrote = False
         for kind, handler in ((NODE, self._node_changed), (POD, self._pod_changed)):
             self._client.watch(kind, handler, quiet=True)
 
-    def begin_loop(self) -> None:
+    def begin_loop(self, now: int) -> None:
         """What was read before may be out of date."""
+        self._loop_at = now
         self._owners.clear()
         self.changed = False
 
@@ -90,7 +93,20 @@ class ObjectWorld:
         return [*self._nodes.values()]
 
     def pods(self) -> Sequence[SeenPod]:
-        return [*self._pods.values()]
+        """Those without a node come last, in an order that is drawn anew for each loop.
+
+        The real one reads them from a map of Go, which has no order, and packs them as they come:
+        which of them fit on nodes that are on their way is chance in every loop.
+        """
+        pods = [*self._pods.values()]
+        waiting = [each for each in pods if not each.info.node]
+        if len(waiting) < 2:
+            return pods
+        stream = self._streams.single(f"cluster-autoscaler/pods/{self._loop_at}")
+        for at in range(len(waiting) - 1, 0, -1):
+            other = stream.below(at + 1)
+            waiting[at], waiting[other] = waiting[other], waiting[at]
+        return [*(each for each in pods if each.info.node), *waiting]
 
     def budgets(self) -> Iterable[JsonObject]:
         return self._client.list(BUDGET)

@@ -10,7 +10,7 @@ from kubescene.api.quantity import milli_value
 from kubescene.api.resource_requests import CPU, MEMORY
 from kubescene.node_autoscaling.drainability import BlockingPod, Budgets, DrainRules, FindController
 from kubescene.node_autoscaling.flags import Flags, GroupFlags
-from kubescene.node_autoscaling.limits import Totals
+from kubescene.node_autoscaling.limits import ResourceTotals
 from kubescene.node_autoscaling.nodes import SeenNode, deletion_taint
 from kubescene.node_autoscaling.packing import Packing
 from kubescene.node_autoscaling.pods import SeenPod
@@ -18,7 +18,7 @@ from kubescene.node_autoscaling.provider import NodeGroup, Provider
 from kubescene.node_autoscaling.snapshot import ClusterSnapshot
 
 
-class Why(StrEnum):
+class UnremovableReason(StrEnum):
     """Why a node stays."""
 
     DISABLED = "ScaleDownDisabledAnnotation"
@@ -42,7 +42,7 @@ class Unremovable(Struct, frozen=True):
     """A node that stays, why, and because of which pod."""
 
     node: SeenNode
-    reason: Why
+    reason: UnremovableReason
     blocking: BlockingPod | None = None
 
 
@@ -59,7 +59,7 @@ class Unneeded(Struct, frozen=True):
     """Whether a budget would not allow this beside what is planned already."""
 
 
-class Utilization(NamedTuple):
+class NodeUtilization(NamedTuple):
     """Shares of what a node offers that its pods ask for."""
 
     cpu: float
@@ -84,7 +84,7 @@ class InProgress(NamedTuple):
 
 def utilization(
     node: SeenNode, pods: Iterable[SeenPod], own: GroupFlags, flags: Flags, now: int
-) -> Utilization | None:
+) -> NodeUtilization | None:
     """How much of a node is used; None if it does not say what it offers."""
     counted = [0, 0]
     apart = [0, 0]
@@ -104,7 +104,7 @@ def utilization(
             return None
         left = offered - apart[at]
         shares.append(counted[at] / left if left else float("inf"))
-    return Utilization(*shares)
+    return NodeUtilization(*shares)
 
 
 class ScaleDownPlanner:
@@ -130,7 +130,7 @@ class ScaleDownPlanner:
         self._latest: int | None = None
         self.unneeded: dict[str, Unneeded] = {}
         self.unremovable: dict[str, Unremovable] = {}
-        self.utilization: dict[str, Utilization] = {}
+        self.utilization: dict[str, NodeUtilization] = {}
 
     def _group(self, node: SeenNode) -> NodeGroup | None:
         return self._provider.group_of(node.provider_id, node.name)
@@ -212,28 +212,30 @@ class ScaleDownPlanner:
                 self.unremovable[node.name] = Unremovable(node, reason)
         return eligible
 
-    def _ineligible(self, node: SeenNode, now: int) -> Why | None:
+    def _ineligible(self, node: SeenNode, now: int) -> UnremovableReason | None:
         if node.name not in self._snapshot:
-            return Why.UNKNOWN
+            return UnremovableReason.UNKNOWN
         if node.name in self._kept_until:
-            return Why.RECENT
+            return UnremovableReason.RECENT
         if node.is_being_deleted(now):
-            return Why.BEING_DELETED
+            return UnremovableReason.BEING_DELETED
         if not node.may_be_scaled_down:
-            return Why.DISABLED
+            return UnremovableReason.DISABLED
         group = self._group(node)
         if group is None:
-            return Why.NOT_AUTOSCALED
+            return UnremovableReason.NOT_AUTOSCALED
         return self._used_too_much(node, self._flags_of(group), now)
 
-    def _used_too_much(self, node: SeenNode, own: GroupFlags, now: int) -> Why | None:
+    def _used_too_much(self, node: SeenNode, own: GroupFlags, now: int) -> UnremovableReason | None:
         used = utilization(node, self._snapshot.pods_on(node.name), own, self._flags, now)
         if used is None:
-            return Why.UNKNOWN
+            return UnremovableReason.UNKNOWN
         if not self._flags.scale_down_unready_enabled and not node.is_ready:
-            return Why.UNREADY_DISABLED
+            return UnremovableReason.UNREADY_DISABLED
         self.utilization[node.name] = used
-        return Why.UTILIZED if used.most > own.scale_down_utilization_threshold else None
+        return (
+            UnremovableReason.UTILIZED if used.most > own.scale_down_utilization_threshold else None
+        )
 
     def _removable(
         self, nodes: Sequence[SeenNode], places: set[str], budgets: Budgets, now: int
@@ -271,7 +273,7 @@ class ScaleDownPlanner:
         drain = rules.drain(self._snapshot.pods_on(node.name))
         shown = self._snapshot.node(node.name)
         if drain.blocking is not None:
-            return Unremovable(shown, Why.BLOCKED, drain.blocking)
+            return Unremovable(shown, UnremovableReason.BLOCKED, drain.blocking)
         with self._snapshot.supposing() as supposition:
             self._snapshot.replace_node(shown.tainted([*shown.taints, deletion_taint(now)]))
             pods = [pod.unbound() for pod in drain.moved]
@@ -282,7 +284,7 @@ class ScaleDownPlanner:
                 all_or_none=True,
             )
             if len(placed) < len(pods):
-                return Unremovable(shown, Why.NO_PLACE)
+                return Unremovable(shown, UnremovableReason.NO_PLACE)
             self._snapshot.remove_node(node.name)
             supposition.keep()
         known = self.unneeded.get(node.name)
@@ -306,7 +308,7 @@ class ScaleDownPlanner:
 
     def nodes_to_delete(self, going: InProgress, now: int) -> tuple[list[SeenNode], list[SeenNode]]:
         """Nodes without pods, and nodes to be drained, that have not been needed long enough."""
-        totals = Totals.at_least(self._flags, self._snapshot.nodes, self._provider)
+        totals = ResourceTotals.at_least(self._flags, self._snapshot.nodes, self._provider)
         sizes = {group.id: group.target_size() for group in self._provider.groups()}
         due = []
         for each in sorted(self.unneeded.values(), key=lambda it: bool(it.moved)):
@@ -322,22 +324,26 @@ class ScaleDownPlanner:
         self,
         unneeded: Unneeded,
         sizes: dict[str, int],
-        totals: Totals,
+        totals: ResourceTotals,
         going: InProgress,
         now: int,
-    ) -> Why | None:
+    ) -> UnremovableReason | None:
         node = unneeded.node
         if not node.may_be_scaled_down:
-            return Why.DISABLED
+            return UnremovableReason.DISABLED
         if unneeded.wait > 0 and unneeded.since + unneeded.wait >= now:
-            return Why.NOT_LONG_UNNEEDED if node.is_ready else Why.NOT_LONG_UNREADY
+            return (
+                UnremovableReason.NOT_LONG_UNNEEDED
+                if node.is_ready
+                else UnremovableReason.NOT_LONG_UNREADY
+            )
         group = self._group(node)
         if group is None:
-            return Why.NOT_AUTOSCALED
+            return UnremovableReason.NOT_AUTOSCALED
         if sizes[group.id] - going.by_group.get(group.id, 0) <= group.min_size:
-            return Why.AT_LEAST_SIZE
+            return UnremovableReason.AT_LEAST_SIZE
         if totals.take(group, node, 1).exceeded:
-            return Why.AT_LEAST_TOTALS
+            return UnremovableReason.AT_LEAST_TOTALS
         sizes[group.id] -= 1
         return None
 
@@ -359,7 +365,9 @@ class ScaleDownPlanner:
                 kept += together[name]
             else:
                 for each in together[name]:
-                    self.unremovable[each.node.name] = Unremovable(each.node, Why.ATOMIC)
+                    self.unremovable[each.node.name] = Unremovable(
+                        each.node, UnremovableReason.ATOMIC
+                    )
         return kept
 
     def _split(self, due: Sequence[Unneeded]) -> tuple[list[SeenNode], list[SeenNode]]:
@@ -367,7 +375,7 @@ class ScaleDownPlanner:
         drained: list[SeenNode] = []
         for each in due:
             if each.awaited:
-                self.unremovable[each.node.name] = Unremovable(each.node, Why.AWAITED)
+                self.unremovable[each.node.name] = Unremovable(each.node, UnremovableReason.AWAITED)
             else:
                 (drained if each.moved else empty).append(each.node)
         return empty, drained

@@ -6,12 +6,18 @@ from enum import StrEnum
 
 from msgspec import Struct, field
 
-from kubescene.node_autoscaling.balancing import Resize, are_similar, balanced
+from kubescene.node_autoscaling.balancing import GroupResize, are_similar, balanced
 from kubescene.node_autoscaling.cluster_state import ClusterState
-from kubescene.node_autoscaling.estimation import Estimate, LikePods, Option, ask_plugins, like_pods
-from kubescene.node_autoscaling.expanders import Expander, ExpanderWorld, chosen
+from kubescene.node_autoscaling.estimation import (
+    EquivalenceGroup,
+    NodeEstimate,
+    Option,
+    ask_plugins,
+    like_pods,
+)
+from kubescene.node_autoscaling.expanders import Expander, ExpanderWorld, Kept, chosen
 from kubescene.node_autoscaling.flags import Flags, GroupFlags
-from kubescene.node_autoscaling.limits import Totals
+from kubescene.node_autoscaling.limits import ResourceTotals
 from kubescene.node_autoscaling.pods import SeenPod
 from kubescene.node_autoscaling.provider import InstanceError, NodeGroup, Provider, ProviderError
 from kubescene.node_autoscaling.snapshot import ClusterSnapshot
@@ -49,7 +55,7 @@ class ScaleUp(Struct):
 
     result: ScaleUpResult
     error: str = ""
-    resizes: Sequence[Resize] = ()
+    resizes: Sequence[GroupResize] = ()
     triggered: Sequence[SeenPod] = ()
     remaining: Sequence[Unhelped] = ()
     awaiting: Sequence[SeenPod] = ()
@@ -62,6 +68,8 @@ class ScaleUp(Struct):
     """Groups that were not asked, and why."""
     options: Sequence[Option] = field(default_factory=list)
     best: Option | None = None
+    kept: Sequence[Kept] = ()
+    """What the expanders kept, one after the other."""
 
 
 class ScaleUpFailedError(Exception):
@@ -87,25 +95,25 @@ class ScaleUpPlanner(Struct):
     def for_pods(self, pods: Sequence[SeenPod]) -> ScaleUp:
         """Order nodes for pods that fit nowhere."""
         alike = like_pods(pods)
-        totals = Totals.at_most(self.flags, self.snapshot.nodes, self.provider)
+        totals = ResourceTotals.at_most(self.flags, self.snapshot.nodes, self.provider)
         groups, skipped = self._valid(totals)
         fitting = {
             group.id: ask_plugins(self.snapshot, group.id, self.templates[group.id], alike)
             for group in groups
         }
         options = self._options(groups, fitting)
-        best = chosen(options, self.expanders, self.world) if options else None
+        best, kept = chosen(options, self.expanders, self.world) if options else (None, [])
         if best is None or best.nodes <= 0:
             if options:
                 _refuse_all(alike, FILTERED_OUT)
             remaining = self._remaining(alike, skipped)
             no_options = ScaleUpResult.NO_OPTIONS
             done = ScaleUp(no_options, remaining=remaining, considered=True, options=options)
-            done.skipped = {group: reason for group, (reason,) in skipped.items()}
+            done.skipped, done.kept = {each: why for each, (why,) in skipped.items()}, kept
             return done
         done = self._grow(best, fitting, totals)
         done.options, done.best, done.triggered = options, best, best.pods
-        done.skipped = {group: reason for group, (reason,) in skipped.items()}
+        done.skipped, done.kept = {each: why for each, (why,) in skipped.items()}, kept
         if done.result is ScaleUpResult.ERROR:
             _refuse_failed(alike, done)
         done.remaining = self._remaining(alike, skipped)
@@ -113,7 +121,7 @@ class ScaleUpPlanner(Struct):
             done.awaiting = _waiting(alike, best.group.id)
         return done
 
-    def _valid(self, totals: Totals) -> tuple[list[NodeGroup], dict[str, tuple[str, ...]]]:
+    def _valid(self, totals: ResourceTotals) -> tuple[list[NodeGroup], dict[str, tuple[str, ...]]]:
         valid: list[NodeGroup] = []
         skipped: dict[str, tuple[str, ...]] = {}
         for group in self.provider.groups():
@@ -129,7 +137,7 @@ class ScaleUpPlanner(Struct):
             return NOT_READY
         return IN_BACKOFF if self.state.backoff_of(group.id, self.now) is not None else ""
 
-    def _no_room(self, group: NodeGroup, totals: Totals) -> str:
+    def _no_room(self, group: NodeGroup, totals: ResourceTotals) -> str:
         size = group.target_size()
         if size >= group.max_size:
             return FULL
@@ -143,14 +151,14 @@ class ScaleUpPlanner(Struct):
             return NOT_READY
         return self._over_totals(group, totals, count)
 
-    def _over_totals(self, group: NodeGroup, totals: Totals, count: int) -> str:
+    def _over_totals(self, group: NodeGroup, totals: ResourceTotals, count: int) -> str:
         exceeded = totals.allow(group, self.templates[group.id].node, count).exceeded
         if not exceeded:
             return ""
         return f'exceeded quota: "cluster-wide", resources: {", ".join(exceeded)}'
 
     def _options(
-        self, groups: Sequence[NodeGroup], fitting: Mapping[str, list[LikePods]]
+        self, groups: Sequence[NodeGroup], fitting: Mapping[str, list[EquivalenceGroup]]
     ) -> list[Option]:
         options = []
         for group in groups:
@@ -159,7 +167,7 @@ class ScaleUpPlanner(Struct):
             similar = self._similar(group, fitting)
             template = self.templates[group.id]
             limit = self._limit(group, similar)
-            nodes, pods = Estimate(self.snapshot, template, limit).run(fitting[group.id])
+            nodes, pods = NodeEstimate(self.snapshot, template, limit).run(fitting[group.id])
             if nodes and self.flags_of(group).zero_or_max:
                 nodes = group.max_size
             if nodes and pods:
@@ -175,7 +183,9 @@ class ScaleUpPlanner(Struct):
             limits.append(max(self.flags.max_nodes_total - len(self.snapshot), 0))
         return min(limits)
 
-    def _similar(self, group: NodeGroup, fitting: Mapping[str, list[LikePods]]) -> list[NodeGroup]:
+    def _similar(
+        self, group: NodeGroup, fitting: Mapping[str, list[EquivalenceGroup]]
+    ) -> list[NodeGroup]:
         """Groups that can take what this one takes, if they are to share."""
         if not self.flags.balance_similar_node_groups or self.flags_of(group).zero_or_max:
             return []
@@ -190,7 +200,9 @@ class ScaleUpPlanner(Struct):
             and mine <= {each.sample.uid for each in fitting.get(other.id, ())}
         ]
 
-    def _grow(self, best: Option, fitting: Mapping[str, list[LikePods]], totals: Totals) -> ScaleUp:
+    def _grow(
+        self, best: Option, fitting: Mapping[str, list[EquivalenceGroup]], totals: ResourceTotals
+    ) -> ScaleUp:
         try:
             count = self._capped(best.nodes, len(self.snapshot))
         except ScaleUpFailedError as error:
@@ -215,7 +227,9 @@ class ScaleUpPlanner(Struct):
             raise ScaleUpFailedError("max node total count already reached")
         return most - there
 
-    def _within_totals(self, resizes: Sequence[Resize], totals: Totals) -> list[Resize]:
+    def _within_totals(
+        self, resizes: Sequence[GroupResize], totals: ResourceTotals
+    ) -> list[GroupResize]:
         for each in resizes:
             node = self.templates[each.group.id].node
             allowed = totals.allow(each.group, node, each.after - each.before).nodes
@@ -224,7 +238,7 @@ class ScaleUpPlanner(Struct):
                 totals.take(each.group, node, allowed)
         return [each for each in resizes if each.after != each.before]
 
-    def execute(self, resizes: Sequence[Resize]) -> ScaleUp:
+    def execute(self, resizes: Sequence[GroupResize]) -> ScaleUp:
         """Order what was planned, group after group; the first refusal ends it."""
         for each in resizes:
             error = self._increase(each)
@@ -234,7 +248,7 @@ class ScaleUpPlanner(Struct):
         self.state.recalculate()
         return ScaleUp(ScaleUpResult.SUCCESSFUL, resizes=resizes, considered=True)
 
-    def _increase(self, resize: Resize) -> str:
+    def _increase(self, resize: GroupResize) -> str:
         group, by = resize.group, resize.after - resize.before
         size = f"{resize.after} instead of {resize.before} (max: {resize.most})"
         self._tell_growth(f"Scale-up: setting group {group.id} size to {size}")
@@ -256,7 +270,7 @@ class ScaleUpPlanner(Struct):
         self.teller.about_status("Normal", "ScaledUpGroup", message)
 
     def _remaining(
-        self, alike: Sequence[LikePods], skipped: Mapping[str, tuple[str, ...]]
+        self, alike: Sequence[EquivalenceGroup], skipped: Mapping[str, tuple[str, ...]]
     ) -> list[Unhelped]:
         unhelped = [each for each in alike if not each.is_helped]
         narrow = self.flags.scaleup_simulation_for_skipped_node_groups_enabled
@@ -274,7 +288,7 @@ class ScaleUpPlanner(Struct):
 
     def to_least_sizes(self) -> ScaleUp:
         """Raise groups to their least size."""
-        totals = Totals.at_most(self.flags, self.snapshot.nodes, self.provider)
+        totals = ResourceTotals.at_most(self.flags, self.snapshot.nodes, self.provider)
         resizes = []
         for group in self.provider.groups():
             size = group.target_size()
@@ -288,7 +302,7 @@ class ScaleUpPlanner(Struct):
                 count = self._capped(count, size)
             except ScaleUpFailedError:
                 continue
-            resizes.append(Resize(group, size, size + count, group.max_size))
+            resizes.append(GroupResize(group, size, size + count, group.max_size))
         if not resizes:
             return ScaleUp(ScaleUpResult.NOT_NEEDED)
         done = self.execute(resizes)
@@ -303,14 +317,14 @@ def _without(
     return {group: reasons for group, reasons in skipped.items() if group not in refused}
 
 
-def _refuse_all(alike: Sequence[LikePods], reason: str) -> None:
+def _refuse_all(alike: Sequence[EquivalenceGroup], reason: str) -> None:
     for each in alike:
         if each.is_helped:
             each.refused |= dict.fromkeys(each.fitting, (reason,))
             each.is_helped = False
 
 
-def _refuse_failed(alike: Sequence[LikePods], failure: ScaleUp) -> None:
+def _refuse_failed(alike: Sequence[EquivalenceGroup], failure: ScaleUp) -> None:
     """Pods that only groups could help that were not resized are not helped."""
     if not failure.failed:
         _refuse_all(alike, FAILED)
@@ -326,7 +340,7 @@ def _refuse_failed(alike: Sequence[LikePods], failure: ScaleUp) -> None:
             each.is_helped = False
 
 
-def _waiting(alike: Sequence[LikePods], group: str) -> list[SeenPod]:
+def _waiting(alike: Sequence[EquivalenceGroup], group: str) -> list[SeenPod]:
     return [pod for each in alike if each.is_helped and group in each.refused for pod in each.pods]
 
 

@@ -30,6 +30,7 @@ from kubescene.scheduler.options import SchedulerOptions
 from kubescene.scheduler.scheduler_handle import SchedulerHandle
 from kubescene.scheduler.state.nodes import NodeTable
 from kubescene.scheduler.state.nominations import Nominations
+from kubescene.scheduler.state.pod_kinds import PodSignature
 from kubescene.scheduler.state.pods import PodInfo
 
 NODES = GroupResource("", "nodes")
@@ -69,6 +70,10 @@ class ClusterSnapshot:
         self._nodes: dict[str, SeenNode] = {}
         self._pods: dict[str, list[Placed]] = {}
         self._undo: list[Callable[[], None]] = []
+        self._said: dict[tuple[PodSignature, str], Status] = {}
+        """What was said of pods that no plugin can tell apart, until something changes."""
+        self._nowhere: set[PodSignature] = set()
+        """Those of which none fits anywhere, likewise."""
         self._rows: Rows | None = None
         self._names: list[str] = []
         self._place_of: dict[str, int] = {}
@@ -100,6 +105,7 @@ class ClusterSnapshot:
 
     def show(self, nodes: Iterable[SeenNode], pods: Iterable[SeenPod]) -> None:
         """Start anew from these nodes and the pods on them; what is as it was is not touched."""
+        self._forget_answers()
         self.forget_suppositions()
         placed = _by_node(nodes, pods)
         for name in [each for each in self._nodes if each not in placed]:
@@ -122,6 +128,11 @@ class ClusterSnapshot:
         """Where the ring goes on."""
         return self._next
 
+    def _forget_answers(self) -> None:
+        """Something is about to change, or has."""
+        self._said.clear()
+        self._nowhere.clear()
+
     def _exchange(self, name: str, wanted: Sequence[SeenPod]) -> None:
         """Have exactly these pods on a node, in this order."""
         there = self._pods.setdefault(name, [])
@@ -135,14 +146,17 @@ class ClusterSnapshot:
         self._pods[name] = [known.get(pod) or self._added(pod, name) for pod in wanted]
 
     def _added(self, pod: SeenPod, name: str) -> "Placed":
+        self._forget_answers()
         placed = Placed(pod, pod.info.assumed(name))
         self._table.add_pod(placed.info, name)
         return placed
 
     def _set(self, node: SeenNode) -> None:
+        self._forget_answers()
         self._table.set_node(make_record(NODES, node.object, 1), node.object)
 
     def _drop(self, name: str) -> None:
+        self._forget_answers()
         for each in self._pods.pop(name):
             self._table.remove_pod(each.info, name)
         del self._nodes[name]
@@ -203,9 +217,9 @@ class ClusterSnapshot:
         self._undo.append(lambda: self._table.remove_pod(self._pods[node].pop().info, node))
 
     @contextmanager
-    def supposing(self) -> Iterator["Supposition"]:
+    def supposing(self) -> Iterator["SnapshotFork"]:
         """What is done inside is undone at the end, unless it is kept; the ring goes on anyway."""
-        mark, supposition = len(self._undo), Supposition()
+        mark, supposition = len(self._undo), SnapshotFork()
         try:
             yield supposition
         finally:
@@ -214,12 +228,22 @@ class ClusterSnapshot:
 
     def _take_back(self, mark: int) -> None:
         while len(self._undo) > mark:
+            self._forget_answers()
             self._undo.pop()()
 
     # -- questions -------------------------------------------------------------------------
 
     def check(self, pod: SeenPod, node: str) -> Status:
-        """What the plugins say of a pod on one node."""
+        """What the plugins say of a pod on one node; pods that are alike are asked about once."""
+        if pod.info.is_resized:
+            return self._check(pod, node)
+        key = pod.info.signature, node
+        said = self._said.get(key)
+        if said is None:
+            said = self._said[key] = self._check(pod, node)
+        return said
+
+    def _check(self, pod: SeenPod, node: str) -> Status:
         filtering, status, among = self._begin(pod.info)
         row = self._table.row_of(node)
         if filtering is None or row is None:
@@ -248,6 +272,9 @@ class ClusterSnapshot:
         """
         if only is not None and not only:
             return ""
+        is_any = among is None and only is None and not pod.info.is_resized
+        if is_any and pod.info.signature in self._nowhere:
+            return ""
         filtering, _, named = self._begin(pod.info)
         if filtering is None or not self._nodes:
             return ""
@@ -268,6 +295,8 @@ class ClusterSnapshot:
                 self._next = at + 1
                 self._put(pod, name)
                 return name
+        if is_any:
+            self._nowhere.add(pod.info.signature)
         return ""
 
     def _ordered(self) -> Sequence[str]:
@@ -304,7 +333,7 @@ class Placed(NamedTuple):
     info: PodInfo
 
 
-class Supposition:
+class SnapshotFork:
     """What was done since it began; `keep` makes it hold."""
 
     def __init__(self) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from kubescene.clock.timestamps import format_time
-from kubescene.node_autoscaling.cluster_state import ClusterState, Condition, Readiness
+from kubescene.node_autoscaling.cluster_state import ClusterState, Readiness, StatusCondition
 from kubescene.node_autoscaling.provider import Provider
 from kubescene.types import JsonObject
 
@@ -57,10 +57,10 @@ class AutoscalerStatus:
             for group in self._provider.groups()
         }
         growing = any(
-            each.scale_up.condition == Condition.IN_PROGRESS for each in self.groups.values()
+            each.scale_up.condition == StatusCondition.IN_PROGRESS for each in self.groups.values()
         )
-        health = Condition.HEALTHY if state.is_healthy else Condition.UNHEALTHY
-        activity = Condition.IN_PROGRESS if growing else Condition.NO_ACTIVITY
+        health = StatusCondition.HEALTHY if state.is_healthy else StatusCondition.UNHEALTHY
+        activity = StatusCondition.IN_PROGRESS if growing else StatusCondition.NO_ACTIVITY
         count = sum(self._candidates.values())
         self.cluster = GroupStatus(
             self.cluster.health.now(health, state.total.time),
@@ -74,20 +74,22 @@ class AutoscalerStatus:
         probed = state.readiness[group].time if group in state.readiness else None
         healthy = state.is_group_healthy(group)
         return GroupStatus(
-            before.health.now(Condition.HEALTHY if healthy else Condition.UNHEALTHY, probed),
+            before.health.now(
+                StatusCondition.HEALTHY if healthy else StatusCondition.UNHEALTHY, probed
+            ),
             before.scale_up.now(self._scale_up(group, healthy, now), probed),
             before.scale_down.now(_scale_down(count), self._looked),
             count,
             state.targets.get(group, 0),
         )
 
-    def _scale_up(self, group: str, healthy: bool, now: int) -> Condition:
+    def _scale_up(self, group: str, healthy: bool, now: int) -> StatusCondition:
         if self._state.is_growing(group):
-            return Condition.IN_PROGRESS
+            return StatusCondition.IN_PROGRESS
         if not healthy:
-            return Condition.UNHEALTHY
+            return StatusCondition.UNHEALTHY
         backoff = self._state.backoff_of(group, now)
-        return Condition.NO_ACTIVITY if backoff is None else Condition.BACKOFF
+        return StatusCondition.NO_ACTIVITY if backoff is None else StatusCondition.BACKOFF
 
     # -- the ConfigMap ---------------------------------------------------------------------
 
@@ -127,13 +129,13 @@ class AutoscalerStatus:
         told = _told(status.scale_up)
         backoff = self._state.backoff_of(group, now)
         info: JsonObject = {}
-        if status.scale_up.condition == Condition.BACKOFF and backoff is not None:
+        if status.scale_up.condition == StatusCondition.BACKOFF and backoff is not None:
             info = {"errorCode": backoff.error.code, "errorMessage": _cut(backoff.error.message)}
         return {"status": told.pop("status"), "backoffInfo": info, **told}
 
 
-def _scale_down(candidates: int) -> Condition:
-    return Condition.CANDIDATES if candidates else Condition.NO_CANDIDATES
+def _scale_down(candidates: int) -> StatusCondition:
+    return StatusCondition.CANDIDATES if candidates else StatusCondition.NO_CANDIDATES
 
 
 def _cut(message: str) -> str:

@@ -38,7 +38,7 @@ class NodeTemplate(Struct, frozen=True):
         return NodeTemplate(node, tuple(each.copied(node.name) for each in self.pods))
 
 
-class Templates:
+class NodeTemplates:
     """The template of each group; remembers real nodes that were good examples."""
 
     def __init__(self, taints: TaintKinds, *, force_daemons: bool, kept_for: int) -> None:

@@ -1,53 +1,46 @@
 """The turns of a running autoscaler: when it loops, what it tells, and what is left out."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable
 from math import isfinite
-from typing import Any
 
 import yaml
-from msgspec import Struct
 
 from kubescene.api.kinds import NODE, POD
 from kubescene.control.loops import ControllerContext
+from kubescene.durations import format_duration
 from kubescene.node_autoscaling.autoscaler import ClusterAutoscaler, LoopReport
 from kubescene.node_autoscaling.cluster_state import INSTANCES_KEPT
 from kubescene.node_autoscaling.estimation import Option
+from kubescene.node_autoscaling.facts import (
+    GroupGrown,
+    GroupOption,
+    KeptOptions,
+    NodeRemoved,
+    NodesDecided,
+)
 from kubescene.node_autoscaling.flags import AutoscalerSettings
 from kubescene.node_autoscaling.machines import INSTANCE, NODE_GROUP, Machines
 from kubescene.node_autoscaling.nodes import SeenNode
 from kubescene.node_autoscaling.objects import ObjectWorld
+from kubescene.node_autoscaling.provider import Provider
+from kubescene.node_autoscaling.scale_down import ScaleDownPlanner, Unremovable, UnremovableReason
 from kubescene.node_autoscaling.scale_up import ScaleUp, ScaleUpResult
 from kubescene.node_autoscaling.templates import STABLE
 
+TOO_EARLY = (UnremovableReason.NOT_LONG_UNNEEDED, UnremovableReason.NOT_LONG_UNREADY)
 _TIMES = frozenset({"time", "lastProbeTime", "lastTransitionTime"})
-
-
-class NodesDecided(Struct, frozen=True):
-    """A loop that ordered machines, gave some back, or failed to; why, and why the others stay."""
-
-    ordered: Sequence[Mapping[str, Any]]
-    """Groups that grow: group, from, to."""
-    removed: Sequence[Mapping[str, Any]]
-    """Nodes whose deletion begins: node, group, utilization, pods that are evicted."""
-    options: Sequence[Mapping[str, Any]]
-    """What could have been ordered: group, nodes, pods, waste of cpu and memory, price, chosen."""
-    skipped: Mapping[str, str]
-    """Groups that were not asked, and why."""
-    unhelped: Mapping[str, Mapping[str, str]]
-    """Pods that no group helps: by group, why."""
-    staying: Mapping[str, str]
-    """Nodes that stay, and why."""
-    deleted: Mapping[str, str]
-    """What became of deletions since the last loop."""
-    idle: int
-    """So many loops before this one decided nothing."""
-    error: str = ""
 
 
 class Turns:
     """One process of the autoscaler in a world of objects."""
 
-    def __init__(self, context: ControllerContext, settings: AutoscalerSettings) -> None:
+    def __init__(
+        self,
+        context: ControllerContext,
+        settings: AutoscalerSettings,
+        cloud: Callable[[ControllerContext], Provider] | None = None,
+    ) -> None:
+        """``cloud`` makes a provider of somebody's own; without one, groups are NodeGroups."""
         self._context = context
         self._timers = context.timers
         self._immediate = settings.immediate
@@ -56,10 +49,12 @@ class Turns:
         self._machines = Machines(context.client)
         context.client.watch(NODE_GROUP, self._machines.group_changed, quiet=True)
         context.client.watch(INSTANCE, self._machines.instance_changed, quiet=True)
+        self._is_own = cloud is not None
+        self._provider: Provider = self._machines if cloud is None else cloud(context)
         now = context.timers.now()
         self._autoscaler = ClusterAutoscaler(
             settings.flags,
-            self._machines,
+            self._provider,
             self._world,
             context.client,
             context.clock,
@@ -119,6 +114,8 @@ class Turns:
                 return True
         if self._world.changed or self._machines.changed or self._quiet_until is None:
             return True
+        if self._is_own:
+            return True
         return now >= self._quiet_until
 
     def _quiet_end(self, report: LoopReport, position: int, now: int) -> int | None:
@@ -141,7 +138,7 @@ class Turns:
         )
         if any(busy) or position != own.snapshot.position or own.actuator.next_due is not None:
             return None
-        if any(state.backoff_of(each.id, now) for each in self._machines.groups()):
+        if any(state.backoff_of(each.id, now) for each in self._provider.groups()):
             return None
         ends = [*own.planner.rechecks, *_settling(self._world.nodes(), now)]
         return min(ends, default=now + 365 * 24 * 3600 * 10**9)
@@ -150,12 +147,16 @@ class Turns:
 
     def _loop(self, now: int) -> None:
         own = self._autoscaler
-        self._world.begin_loop()
+        self._world.begin_loop(now)
         self._machines.changed = self._world.failed_pods = False
         if self._immediate:
             own.state.look_up_instances()
         position = own.snapshot.position
         report = own.run_once(now)
+        if self._is_own:
+            # What a provider of somebody's own wrote is not seen: whoever gave orders has written.
+            ordered = any(each.resizes or each.failed for each in report.scale_ups)
+            self._machines.wrote = ordered or bool(report.scale_down.results)
         self._write_status(now)
         self._tell(report)
         self._quiet_until = self._quiet_end(report, position, now)
@@ -180,31 +181,37 @@ class Turns:
             return
         self._context.tell(
             NodesDecided(
-                ordered=[
-                    {"group": it.group.id, "from": it.before, "to": it.after}
+                ordered=tuple(
+                    GroupGrown(group=it.group.id, before=it.before, after=it.after)
                     for each in tried
                     for it in each.resizes
-                ],
-                removed=[
-                    {
-                        "node": each.node,
-                        "group": each.group,
-                        "utilization": _thousandths(each.utilization.most),
-                        "evicted": [pod.key for pod in each.evicted or ()],
-                    }
+                ),
+                removed=tuple(
+                    NodeRemoved(
+                        node=each.node,
+                        group=each.group,
+                        utilization=_thousandths(each.utilization.most),
+                        evicted=tuple(pod.key for pod in each.evicted or ()),
+                        size=self._size_of(each.group),
+                    )
                     for each in done.nodes
-                ],
-                options=[
+                ),
+                options=tuple(
                     self._option(option, option is each.best)
                     for each in tried
                     for option in each.options
-                ],
+                ),
+                expanders=tuple(
+                    KeptOptions(name, tuple(kept))
+                    for each in tried
+                    for name, kept in zip(self._flags.expander.split(","), each.kept, strict=False)
+                ),
+                triggered=tuple(
+                    pod.key for each in tried if each.resizes for pod in each.triggered
+                ),
                 skipped=_skipped(report.scale_ups),
                 unhelped=_unhelped(report.scale_ups),
-                staying={
-                    name: str(each.reason)
-                    for name, each in sorted(self._autoscaler.planner.unremovable.items())
-                },
+                staying=self._staying(report.now),
                 deleted={
                     name: str(each.outcome) + (f": {each.error}" if each.error else "")
                     for name, each in done.results.items()
@@ -215,19 +222,46 @@ class Turns:
         )
         self._idle = 0
 
-    def _option(self, option: Option, is_best: bool) -> Mapping[str, Any]:
-        cpu, memory = option.waste
-        price = self._machines.node_price(option.template.node.object)
+    def _staying(self, now: int) -> dict[str, str]:
+        """Why nodes stay, in words."""
+        planner = self._autoscaler.planner
         return {
-            "group": option.group.id,
-            "nodes": option.nodes,
-            "pods": len(option.pods),
-            "wasteCPU": _thousandths(cpu),
-            "wasteMemory": _thousandths(memory),
-            "perHour": None if price is None else f"{price * option.nodes:.6g}",
-            "similar": [each.id for each in option.similar],
-            "chosen": is_best,
+            name: _why(each, planner, now) for name, each in sorted(planner.unremovable.items())
         }
+
+    def _size_of(self, group: str) -> int:
+        if not self._is_own:
+            return self._machines.size_of(group)
+        sizes = (each.target_size() for each in self._provider.groups() if each.id == group)
+        return next(sizes, 0)
+
+    def _option(self, option: Option, is_best: bool) -> GroupOption:
+        cpu, memory = option.waste
+        price = self._provider.node_price(option.template.node.object)
+        return GroupOption(
+            group=option.group.id,
+            nodes=option.nodes,
+            pods=len(option.pods),
+            waste_cpu=_thousandths(cpu),
+            waste_memory=_thousandths(memory),
+            per_hour=None if price is None else f"{price * option.nodes:.6g}",
+            similar=tuple(each.id for each in option.similar),
+            chosen=is_best,
+        )
+
+
+def _why(each: Unremovable, planner: ScaleDownPlanner, now: int) -> str:
+    """Why a node stays, and what it is about it."""
+    name = each.node.name
+    used, unneeded = planner.utilization.get(name), planner.unneeded.get(name)
+    if each.blocking is not None:
+        return f"{each.reason}: {each.blocking.pod.key} {each.blocking.reason}"
+    if each.reason is UnremovableReason.UTILIZED and used is not None:
+        return f"{each.reason}: {used.most:.0%} of its {used.resource} is asked for"
+    if each.reason in TOO_EARLY and unneeded is not None:
+        since, wait = format_duration(now - unneeded.since), format_duration(unneeded.wait)
+        return f"{each.reason}: for {since} of {wait}"
+    return str(each.reason)
 
 
 def _nothing() -> None:

@@ -177,6 +177,11 @@ class Called:
     arrival: Idleness
     deadline: int
 
+    @property
+    def has_given_up(self) -> bool:
+        """Whether the scenario fails because of it."""
+        return self.turn.gave_up or self.program.has_failed
+
 
 class OutsideStage:
     """All but `called` is for the engine thread."""
@@ -343,12 +348,14 @@ class OutsideStage:
 
     def statuses(self) -> tuple[OutsideStatus, ...]:
         """By what it was judged that each had nothing left to do."""
+        gave_up = (n for n, each in self._called.items() if each.has_given_up)
+        failed_by = next(gave_up, "")
         return tuple(
             judged(
                 each.declared,
                 each.turn.judged_by,
                 settings_known=name in self._vouched,
-                failed=each.turn.gave_up or each.program.has_failed,
+                failed_by="it" if name == failed_by else failed_by,
                 by_chance=each.turn.by_chance,
             )
             for name, each in self._called.items()
@@ -374,6 +381,12 @@ def late(called: Called) -> str:
             "end of its loop (docs/guides/outside-go.md), or raise its attachTimeout in "
             "spec.controllers.outside"
         )
+    if called.program.pid is not None:
+        return (
+            f"after {waited} s the program runs, but nobody watches anything in its name, or "
+            "parks: have it use the server of the kubeconfig that it was given (KUBECONFIG, or "
+            "{kubeconfig} and {server} in its command)"
+        )
     return (
         f"after {waited} s nobody watches anything in its name, or parks: start the program with a "
         f"kubeconfig whose server URL ends in /as/{name} (kubescene kubeconfig --as {name}), or "
@@ -386,18 +399,18 @@ def judged(
     by: tuple[str, ...],
     *,
     settings_known: bool,
-    failed: bool = False,
+    failed_by: str = "",
     by_chance: str = "",
 ) -> OutsideStatus:
     """What a Scenario's status says of a program: how it was judged, and what that is worth.
 
     ``by`` are the signs that were gone by; ``settings_known``: somebody has looked at them.
 
-    ``failed``: the scenario ended because of it; ``by_chance``: why it may decide otherwise.
+    ``failed_by``: because of whom the scenario ended; ``by_chance``: why it may decide otherwise.
     """
     doubt = doubt_about(declared, by, settings_known=settings_known) or by_chance
-    if failed and by:
-        doubt = "the scenario failed because of it: when it did depends on the machine"
+    if failed_by and by:
+        doubt = f"the scenario failed because of {failed_by}: when it did depends on the machine"
     signs = (*by, *waiters_of(declared)) if by else ()
     return OutsideStatus(declared.name, str(declared.kind), signs, not doubt, doubt)
 

@@ -6,7 +6,13 @@ written, an old one counted up, or nothing, as client-go's recorders do. Off unl
 """
 
 from kubescene.recording.notices import NORMAL, WARNING, Notice, regarding, regarding_record
-from kubescene.recording.recorder import SILENT, EventRecorder, EventStamps, Recorder
+from kubescene.recording.recorder import (
+    SILENT,
+    EventRecorder,
+    EventStamps,
+    NoticeList,
+    Recorder,
+)
 
 __all__ = [
     "NORMAL",
@@ -15,6 +21,7 @@ __all__ = [
     "EventRecorder",
     "EventStamps",
     "Notice",
+    "NoticeList",
     "Recorder",
     "regarding",
     "regarding_record",

@@ -234,6 +234,18 @@ class Silent:
 SILENT = Silent()
 
 
+class NoticeList:
+    """Keeps what is told, for those who compare it."""
+
+    on = True
+
+    def __init__(self, notices: list[Notice]) -> None:
+        self._notices = notices
+
+    def tell(self, notice: Notice) -> None:
+        self._notices.append(notice)
+
+
 class EventRecorder:
     """Writes Events through the component's client, on the world's clock.
 

@@ -2,14 +2,15 @@
 
 On a real cluster controllers see to them a moment after a write; here it is part of it. A Secret
 that asks for the token of an account is filled, and goes with the account. ``kube-root-ca.crt``
-comes back if it is deleted or changed; but nobody makes it here, since no pod reads it: it is kept
-where somebody has brought it along.
+comes back if it is deleted or changed. A controller of served worlds makes it; elsewhere no pod
+reads it, and it is kept where somebody has brought it along.
 """
 
 from base64 import b64encode
 from contextlib import suppress
 
 from kubescene.actors import Actor, Component
+from kubescene.api.kinds import ROOT_CERTIFICATE
 from kubescene.api.options import DeleteOptions
 from kubescene.api.patching.patches import PatchType
 from kubescene.api.records import Record
@@ -32,7 +33,6 @@ PUBLISHER = Actor("root-ca-certificate-publisher", Component.CONTROLLER, inside=
 TOKEN_TYPE = "kubernetes.io/service-account-token"
 ACCOUNT_NAME = "kubernetes.io/service-account.name"
 ACCOUNT_UID = "kubernetes.io/service-account.uid"
-CERTIFICATE = "kube-root-ca.crt"
 
 
 class Accounts:
@@ -105,7 +105,7 @@ class Accounts:
     def _token(self, namespace: str, account: str) -> JsonObject:
         """The data of a token. It says whose it is, and opens nothing."""
         store = self._registry.store
-        known = store.get(CONFIG_MAPS, namespace, CERTIFICATE)
+        known = store.get(CONFIG_MAPS, namespace, ROOT_CERTIFICATE)
         published = {} if known is None else store.decoded(known).get("data") or {}
         texts = {
             "ca.crt": str(published.get("ca.crt", "")),
@@ -138,7 +138,7 @@ class Accounts:
 
 
 def is_certificate(record: Record) -> bool:
-    return record.name == CERTIFICATE and record.resource == CONFIG_MAPS
+    return record.name == ROOT_CERTIFICATE and record.resource == CONFIG_MAPS
 
 
 def asked_account(secret: JsonObject) -> str:

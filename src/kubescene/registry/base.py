@@ -18,6 +18,7 @@ from kubescene.api.gates import OpenGate, WriteGate
 from kubescene.api.options import NO_OPTIONS, DeleteOptions, OperationOrigin, WriteOptions
 from kubescene.api.patching.patches import PatchType
 from kubescene.api.records import Record
+from kubescene.api.schemas.definition_parts import conversion_in_vain
 from kubescene.api.schemas.strict_decoding import strict_error
 from kubescene.api.schemas.structural import Examined
 from kubescene.api.scheme import GroupVersionKind, ResourceType, Scheme
@@ -29,7 +30,7 @@ from kubescene.registry import decoding
 from kubescene.registry.admission.chain import AdmissionChain, AdmissionRequest, silent
 from kubescene.registry.clocks import Clocks
 from kubescene.registry.custom_resources import DEFINITIONS, CustomResources, definition_errors
-from kubescene.registry.expressions import selector_errors
+from kubescene.registry.expressions import POLICIES, policy_errors, selector_errors
 from kubescene.registry.preconditions import not_found
 from kubescene.registry.preparation import Preparation
 from kubescene.registry.subresources.pod_subresources import POD_PARTS
@@ -64,10 +65,38 @@ class Checks:
         """Validation, and admission's last word on the object as it would be stored."""
         kind, subresource = request.resource_type, request.subresource
         sent_as = _sent_as(request) if kind.kind == "Event" else ""
-        self.validate(new, old, kind, subresource, sent_as, request.options.examined)
+        options = request.options
+        warn = options.warn or silent
+        self.validate(new, old, kind, subresource, sent_as, options.examined, warn)
         asked = self._admission.concerned(kind.kind).validators
         if asked and not self._has_no_say(request, new, old):
             self._admission.validate(self._asked(request, new, old, ""))
+
+    def release(self, request: WriteRequest, obj: JsonObject) -> None:
+        """Admission's last word on a deletion."""
+        if not self._admission.is_quiet:
+            self._admission.validate(self._asked(request, obj, obj, ""))
+
+    def admit_part(
+        self,
+        request: WriteRequest,
+        body: JsonObject,
+        key: tuple[str, str],
+        old: JsonObject | None = None,
+    ) -> JsonObject:
+        """What admission makes of the body of a subresource that has a kind of its own.
+
+        ``key`` is namespace and name of the object that it is about.
+        """
+        if self._admission.is_quiet or request.options.is_admitted:
+            return body
+        gvk = request.resource_type.subresource(request.subresource).gvk
+        metadata = {**(body.get("metadata") or {}), "namespace": key[0], "name": key[1]}
+        whole = {**body, "apiVersion": gvk.api_version, "kind": gvk.kind, "metadata": metadata}
+        asked = self._asked(request, whole, old, key[0])
+        whole = self._admission.admit(asked)
+        self._admission.validate(asked.with_object(whole))
+        return whole
 
     def validate(
         self,
@@ -77,6 +106,7 @@ class Checks:
         subresource: str = "",
         sent_as: str = "",
         examined: Examined | None = None,
+        warn: Callable[[str], None] = silent,
     ) -> None:
         """422 with one cause per field that is wrong.
 
@@ -84,7 +114,7 @@ class Checks:
         rules of their own, in whatever form they are kept.
         """
         if resource_type.custom:
-            errors = self._custom.errors(new, old, resource_type, subresource, examined)
+            errors = self._custom.errors(new, old, resource_type, subresource, examined, warn)
         elif old is None:
             place = new["metadata"].get("namespace")
             errors = validation.validate_create(new, resource_type, namespace=place)
@@ -98,10 +128,14 @@ class Checks:
             errors = validation.validate_pod_part(new, old, subresource)
         else:
             errors = validation.validate_update(new, old, resource_type)
-        if resource_type.group_resource == DEFINITIONS and not errors:
-            errors = definition_errors(new, old)
+        if resource_type.group_resource == DEFINITIONS and not subresource:
+            errors = [*errors, *definition_errors(new, old)]
+            if told := conversion_in_vain(new.get("spec") or {}):
+                warn(f"spec.conversion has no effect: {told}")
         elif resource_type.gvk.group == "resource.k8s.io" and not subresource:
             errors += selector_errors(new, old, resource_type)
+        elif resource_type.gvk.group == POLICIES and not subresource:
+            errors += policy_errors(new, resource_type)
         validation.raise_if_invalid(errors, resource_type, new["metadata"].get("name", ""))
 
     def validate_metadata(
@@ -148,7 +182,8 @@ class Checks:
             old=old,
             store=self._store,
             clock=self._clock,
-            warn=request.options.warn or silent,
+            options=request.options,
+            sent_as=request.served,
         )
 
 

@@ -2,6 +2,7 @@
 
 from kubescene.actors import ENGINE
 from kubescene.api.scheme import GroupResource
+from kubescene.registry.admission.policies.resources import RESOURCES as POLICIES
 from kubescene.registry.interface import Registry
 from kubescene.types import JsonObject
 
@@ -20,6 +21,8 @@ SYSTEM_PRIORITIES = {
     ),
 }
 
+NAMESPACES = GroupResource("", "namespaces")
+PRIORITY_CLASSES = GroupResource("scheduling.k8s.io", "priorityclasses")
 SCENARIOS = GroupResource("simulation.kube-scheduler-simulator.x-k8s.io", "scenarios")
 LASTING = frozenset(
     {
@@ -29,6 +32,7 @@ LASTING = frozenset(
         GroupResource("rbac.authorization.k8s.io", "clusterrolebindings"),
         GroupResource("rbac.authorization.k8s.io", "roles"),
         GroupResource("rbac.authorization.k8s.io", "rolebindings"),
+        *POLICIES,
         GroupResource("admissionregistration.k8s.io", "mutatingwebhookconfigurations"),
         GroupResource("admissionregistration.k8s.io", "validatingwebhookconfigurations"),
     }
@@ -37,11 +41,16 @@ LASTING = frozenset(
 
 
 def bootstrap(registry: Registry) -> None:
-    """Create the system namespaces, their service accounts and the system priority classes."""
+    """Create the system namespaces, their service accounts and the system priority classes.
+
+    Those that a restored world has stay as they are.
+    """
     for name in SYSTEM_NAMESPACES:
-        registry.create(ENGINE, namespace(name))
+        if registry.store.get(NAMESPACES, "", name) is None:
+            registry.create(ENGINE, namespace(name))
     for name, (value, description) in SYSTEM_PRIORITIES.items():
-        registry.create(ENGINE, priority_class(name, value, description))
+        if registry.store.get(PRIORITY_CLASSES, "", name) is None:
+            registry.create(ENGINE, priority_class(name, value, description))
 
 
 def survives_wipe(resource: GroupResource, obj: JsonObject, *, of_a_scenario: bool = False) -> bool:
@@ -57,11 +66,11 @@ def survives_wipe(resource: GroupResource, obj: JsonObject, *, of_a_scenario: bo
         return True
     if resource in LASTING:
         return not of_a_scenario
-    if resource == GroupResource("", "namespaces"):
+    if resource == NAMESPACES:
         return name in SYSTEM_NAMESPACES
     if resource == GroupResource("", "serviceaccounts"):
         return metadata.get("namespace") in SYSTEM_NAMESPACES and name == "default"
-    if resource == GroupResource("scheduling.k8s.io", "priorityclasses"):
+    if resource == PRIORITY_CLASSES:
         return name in SYSTEM_PRIORITIES
     return False
 

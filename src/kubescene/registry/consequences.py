@@ -8,13 +8,13 @@ timeline, and they never move a step.
 """
 
 from kubescene.actors import Actor, Component
-from kubescene.api.options import DeleteOptions
+from kubescene.api.options import ADMITTED, DeleteOptions
 from kubescene.api.patching.patches import PatchType
 from kubescene.api.quotas import QUOTA, QUOTAS
 from kubescene.api.records import Record
 from kubescene.api.scheme import GroupResource, ResourceType
 from kubescene.clock import format_time
-from kubescene.errors import ForbiddenError, NotFoundError
+from kubescene.errors import ApiError, NotFoundError
 from kubescene.registry import accounts
 from kubescene.registry.accounts import Accounts
 from kubescene.registry.admission.plugins.namespace_lifecycle import NAMESPACES
@@ -96,6 +96,7 @@ class Consequences:
                 patch,
                 PatchType.MERGE,
                 subresource="status",
+                options=ADMITTED,
             )
 
     # -- service accounts ------------------------------------------------------------------
@@ -108,8 +109,9 @@ class Consequences:
         body = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": account}
         try:
             self._registry.create(ACCOUNTS_CONTROLLER, body)
-        except ForbiddenError:
-            if not self._registry.store.count(QUOTAS):
+        except ApiError:
+            registry = self._registry
+            if not registry.store.count(QUOTAS) and registry.admission.is_quiet:
                 raise
 
     # -- definitions -----------------------------------------------------------------------
@@ -170,6 +172,7 @@ class Consequences:
                 patch,
                 PatchType.MERGE,
                 subresource=subresource,
+                options=ADMITTED,
             )
         except NotFoundError:
             return

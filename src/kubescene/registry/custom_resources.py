@@ -5,21 +5,24 @@ version, and registers the served ones in the `Scheme`, where everybody finds th
 through here instead of the built-in decoding, defaulting and validation: `accepted` for a body,
 `stored` and `presented` between the version of a request and that of the store (conversion
 strategy None: ``apiVersion`` is rewritten, what the other schema does not know is pruned).
-Conversion webhooks are not called, CEL rules are not evaluated.
+Conversion webhooks are not called.
 
 As on a real server, a schema that changes does not touch what is stored: objects that were written
 before get the new defaults when they are read.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 from msgspec import Struct
 
 from kubescene.api.records import Record
-from kubescene.api.schemas.schema_validation import NO_OLD, validate_schema
+from kubescene.api.schemas.correlation import NO_OLD
+from kubescene.api.schemas.definition_parts import check_parts
+from kubescene.api.schemas.schema_validation import validate_schema
 from kubescene.api.schemas.structural import (
     EMPTY,
     Examined,
@@ -34,16 +37,19 @@ from kubescene.api.schemas.structural import (
     unknown_fields,
     without_nulls,
 )
-from kubescene.api.schemas.structural_rules import check_definition
+from kubescene.api.schemas.structural_rules import check_schemas
 from kubescene.api.scheme import GroupResource, GroupVersionKind, ResourceType, Scheme
 from kubescene.api.text.whole_numbers import with_whole_numbers
 from kubescene.api.validation import raise_if_invalid, validate_create, validate_update
 from kubescene.api.validation.field_errors import ErrorList, FieldError
 from kubescene.api.validation.field_paths import SPEC, Path
+from kubescene.registry.admission.chain import silent
 from kubescene.registry.definition_status import is_true, with_status
-from kubescene.registry.expressions import rule_errors
 from kubescene.store import Store
 from kubescene.types import JsonObject
+
+if TYPE_CHECKING:
+    from kubescene.cel.schema_rules import RuleNode
 
 DEFINITIONS = GroupResource("apiextensions.k8s.io", "customresourcedefinitions")
 MAX_REPLICAS = 2**31 - 1
@@ -69,6 +75,7 @@ class CustomKind(Struct, frozen=True):
     selectable_fields: tuple[str, ...] = ()
     printer_columns: tuple[JsonObject, ...] = ()
     terminating: bool = False
+    rules: "RuleNode | None" = None
 
 
 class CustomResources:
@@ -79,6 +86,8 @@ class CustomResources:
         self._store = store
         self._kinds: dict[GroupVersionKind, CustomKind] = {}
         self._installed: dict[str, tuple[CustomKind, ...]] = {}
+        self._gone: set[str] | None = None
+        """Definitions that went while all begins anew; None at other times."""
         for record in store.list(DEFINITIONS):
             self.install(record)
 
@@ -112,6 +121,8 @@ class CustomResources:
         Other threads read meanwhile: a kind that stays is replaced, never away for a moment.
         """
         definition = self._store.decoded(record)
+        if self._gone is not None:
+            self._gone.discard(record.name)
         known = {kind.resource_type.gvk: kind for kind in self.kinds_of(record.name)}
         kinds: tuple[CustomKind, ...] = ()
         if is_true(definition, "Established"):
@@ -124,7 +135,21 @@ class CustomResources:
 
     def uninstall(self, name: str) -> None:
         """Take the kinds of a definition away."""
-        self._take_away(self._installed.pop(name, ()))
+        if self._gone is not None:
+            self._gone.add(name)
+        else:
+            self._take_away(self._installed.pop(name, ()))
+
+    @contextmanager
+    def anew(self) -> Iterator[None]:
+        """Definitions that go meanwhile, and are back at the end, were never away for readers."""
+        self._gone = set()
+        try:
+            yield
+        finally:
+            gone, self._gone = self._gone, None
+            for name in sorted(gone):
+                self.uninstall(name)
 
     def _put(self, kind: CustomKind, known: CustomKind | None) -> None:
         resource_type = kind.resource_type
@@ -174,6 +199,7 @@ class CustomResources:
             return None
         new, errors = self.accepted(body, gvk), ErrorList()
         _check_shape(new, None, kind, "", errors)
+        errors += _broken_rules(new, None, kind, errors, silent)
         return Examined(body, kind.root, new, tuple(errors))
 
     def is_current_examination(self, examined: Examined | None, gvk: GroupVersionKind) -> bool:
@@ -188,21 +214,22 @@ class CustomResources:
 
     def stored(self, obj: JsonObject, resource_type: ResourceType) -> JsonObject:
         """An object in the version of a request as it is stored."""
-        return self._converted(obj, resource_type.storage_gvk)
+        return self.converted(obj, resource_type.storage_gvk)
 
     def presented(self, obj: JsonObject, revision: int, resource_type: ResourceType) -> JsonObject:
         """A stored object, as of ``revision``, in the version of a request."""
         storage = self._kinds.get(resource_type.storage_gvk)
         if storage is not None and revision <= storage.since:
-            obj = _shaped(self._converted(obj, resource_type.storage_gvk), storage.root)
-        return self._converted(obj, resource_type.gvk)
+            obj = _shaped(self.converted(obj, resource_type.storage_gvk), storage.root)
+        return self.converted(obj, resource_type.gvk)
 
     def is_current(self, record: Record, resource_type: ResourceType) -> bool:
         """Whether a record can be shown as it is, if its version is the right one."""
         kind = self._kinds.get(resource_type.storage_gvk)
         return kind is None or record.revision > kind.since
 
-    def _converted(self, obj: JsonObject, gvk: GroupVersionKind) -> JsonObject:
+    def converted(self, obj: JsonObject, gvk: GroupVersionKind) -> JsonObject:
+        """An object in another version of its kind."""
         if obj.get("apiVersion") == gvk.api_version:
             return obj
         kind = self._kinds.get(gvk)
@@ -216,8 +243,12 @@ class CustomResources:
         resource_type: ResourceType,
         subresource: str = "",
         examined: Examined | None = None,
+        warn: Callable[[str], None] = silent,
     ) -> list[FieldError]:
-        """What is wrong with a new or changed object, or with its new status."""
+        """What is wrong with a new or changed object, or with its new status.
+
+        ``warn`` hears what is wrong with what was so before.
+        """
         errors = ErrorList()
         if old is None:
             place = new["metadata"].get("namespace")
@@ -230,11 +261,12 @@ class CustomResources:
         if not self.is_current_examination(examined, resource_type.gvk):
             examined = None
         if examined is not None and examined.errors and old is None:
-            errors += examined.errors
-        else:
-            sound = None if examined is None or examined.errors else examined.accepted
-            _check_shape(new, old, kind, subresource, errors, sound)
-        return errors
+            return [*errors, *examined.errors]
+        sound = None if examined is None or examined.errors else examined.accepted
+        _check_shape(new, old, kind, subresource, errors, sound)
+        if old is None and sound is not None and _is_as_examined(new, sound):
+            return errors
+        return [*errors, *_broken_rules(new, old, kind, errors, warn)]
 
 
 def check_size(definition: JsonObject, resource_type: ResourceType) -> None:
@@ -258,22 +290,46 @@ def definition_errors(new: JsonObject, old: JsonObject | None) -> list[FieldErro
     if old is not None and new.get("spec") == old.get("spec"):
         return []
     annotations = new["metadata"].get("annotations")
-    looked_at = {"metadata": {"annotations": annotations}, "spec": new.get("spec")}
-    return [*_schema_errors(orjson.dumps(looked_at))]
+    looked_at = {"metadata": {"annotations": annotations}, "spec": new.get("spec") or {}}
+    before, now = _schemas_by_version(old or {}), _schemas_by_version(new)
+    unchanged = frozenset(name for name, schema in now.items() if before.get(name) == schema)
+    return [*_schema_errors(orjson.dumps(looked_at), unchanged)]
+
+
+def _schemas_by_version(definition: JsonObject) -> JsonObject:
+    versions = (definition.get("spec") or {}).get("versions") or ()
+    return {it.get("name", ""): it.get("schema") for it in versions}
 
 
 @lru_cache(maxsize=16)
-def _schema_errors(definition: bytes) -> tuple[FieldError, ...]:
+def _schema_errors(definition: bytes, unchanged: frozenset[str]) -> tuple[FieldError, ...]:
     # Many worlds have the same few definitions.
     errors = ErrorList()
     read = orjson.loads(definition)
-    check_definition(read, errors)
-    return tuple(errors or rule_errors(read))
+    check_parts(read, errors)
+    check_schemas(read["spec"], errors)
+    if errors or not has_rules(definition):
+        return tuple(errors)
+    from kubescene.registry.rules.definitions import definition_rule_errors  # late, as below
+
+    return tuple(definition_rule_errors(read, unchanged))
 
 
 @lru_cache(maxsize=16)
-def _compiled(schema: bytes) -> Structural:
-    return compile_schema(orjson.loads(schema))
+def _compiled(schema: bytes) -> tuple[Structural, "RuleNode | None"]:
+    read = orjson.loads(schema)
+    return compile_schema(read), _rules(read) if has_rules(schema) else None
+
+
+def _rules(schema: JsonObject) -> "RuleNode | None":
+    from kubescene.cel.schema_rules import rules_of  # late: most worlds have no expressions
+
+    return rules_of(schema, is_resource=True)
+
+
+def has_rules(encoded: bytes) -> bool:
+    """Whether there can be CEL rules in what was encoded."""
+    return b"x-kubernetes-validations" in encoded
 
 
 def custom_kinds(
@@ -301,12 +357,13 @@ def custom_kinds(
             custom=True,
             stored_as=None if version["name"] == storage else gvk._replace(version=storage),
         )
-        root, since = _root(version, known.get(gvk), revision)
+        root, rules, since = _root(version, known.get(gvk), revision)
         kinds.append(
             CustomKind(
                 resource_type=resource_type,
                 definition=definition["metadata"]["name"],
                 root=root,
+                rules=rules,
                 served=bool(version.get("served")),
                 since=since,
                 scale=_scale_paths(subresources.get("scale")),
@@ -320,15 +377,27 @@ def custom_kinds(
     return kinds
 
 
+def served_by(definition: JsonObject) -> list[GroupVersionKind]:
+    """The kinds that a sound definition gives to the world."""
+    spec = definition["spec"]
+    return [
+        GroupVersionKind(spec["group"], version["name"], spec["names"]["kind"])
+        for version in spec["versions"]
+        if version.get("served")
+    ]
+
+
 def _present(obj: JsonObject) -> set[str]:
     return {name for name, value in obj.items() if value is not None}
 
 
-def _root(version: JsonObject, known: CustomKind | None, revision: int) -> tuple[Structural, int]:
+def _root(
+    version: JsonObject, known: CustomKind | None, revision: int
+) -> tuple[Structural, "RuleNode | None", int]:
     schema = (version.get("schema") or {}).get("openAPIV3Schema") or {}
     if known is not None and known.root.schema == schema:
-        return known.root, known.since
-    return _compiled(orjson.dumps(schema)), revision
+        return known.root, known.rules, known.since
+    return *_compiled(orjson.dumps(schema)), revision
 
 
 def _shaped(obj: JsonObject, root: Structural) -> JsonObject:
@@ -370,6 +439,30 @@ def _check_shape(
     if subresource != "status":
         check_embedded(rest, kind.root, errors)
     _check_ratcheted_lists(rest, old, kind.root, errors)
+
+
+def _is_as_examined(new: JsonObject, sound: JsonObject) -> bool:
+    """Whether rules see nothing that they have not seen before."""
+    names = [
+        (it["metadata"].get("name"), it["metadata"].get("generateName")) for it in (new, sound)
+    ]
+    rest = (new.keys() | sound.keys()) - {"metadata"}
+    return names[0] == names[1] and all(new.get(it) is sound.get(it) for it in rest)
+
+
+def _broken_rules(
+    new: JsonObject,
+    old: JsonObject | None,
+    kind: CustomKind,
+    errors: list[FieldError],
+    warn: Callable[[str], None],
+) -> list[FieldError]:
+    """What the CEL rules of the kind say against an object, if it is sound enough to be asked."""
+    if kind.rules is None:
+        return []
+    from kubescene.registry.rules.asking import rule_errors  # late: see `_rules`
+
+    return rule_errors(new, old, kind.rules, errors, warn)
 
 
 def _check_schema(

@@ -25,6 +25,7 @@ from kubescene.registry.interface import Registry
 from kubescene.registry.metadata import new_metadata
 from kubescene.registry.objects import with_part
 from kubescene.registry.writes import WriteRequest, resolve_namespace
+from kubescene.store import Store
 from kubescene.types import JsonObject
 
 FIRST = (
@@ -55,12 +56,11 @@ KEPT = (
 
 def export(registry: Registry) -> bytes:
     """Every object, as one ``List``. The same world gives the same bytes."""
-    return list_of(exported(registry))
+    return list_of(exported(registry.store))
 
 
-def exported(registry: Registry) -> list[Record]:
+def exported(store: Store) -> list[Record]:
     """What there is now, in the order of an export. To write it down is another's work."""
-    store = registry.store
     rest = [resource for resource in store.resources() if resource not in FIRST]
     shown = (resource for resource in (*FIRST, *rest) if resource not in LEFT_OUT)
     return [record for resource in shown for record in store.in_order_of_creation(resource)]
@@ -94,6 +94,7 @@ def importing(
     yield
     definitions = [item for item in items if item.get("kind") == "CustomResourceDefinition"]
     others = [item for item in items if item.get("kind") != "CustomResourceDefinition"]
+    before = _definitions(registry)
     made = list(_put(registry, actor, list(_checked(registry, definitions))))
     yield
     checked: list[tuple[ResourceType, JsonObject]] = []
@@ -104,7 +105,7 @@ def importing(
                 yield
     except ApiError:
         for name in made:
-            _take_back(registry, actor, name)
+            _take_back(registry, actor, name, before.get(name))
         raise
     count = 0
     for name in _put(registry, actor, checked):
@@ -178,12 +179,29 @@ def restorable(registry: Registry, obj: JsonObject) -> tuple[ResourceType, JsonO
 def restore(
     registry: Registry, actor: Actor, resource_type: ResourceType, obj: JsonObject
 ) -> Record:
-    """Store what `restorable` returned; an object of that name gives way."""
+    """Store what `restorable` returned; an object of that name gives way.
+
+    Another one, by its uid, is deleted first: whoever knows objects by uid would keep it for ever.
+    """
     metadata, resource, store = obj["metadata"], resource_type.group_resource, registry.store
     registry.gate.before_write(actor, resource_type, "", metadata["name"])
     current = store.get(resource, metadata.get("namespace", ""), metadata["name"])
+    if current is not None and current.uid != metadata["uid"] and resource != DEFINITIONS:
+        removed = store.remove(resource, current.namespace, current.name)
+        registry.tell(WriteRequest(actor, "delete", resource_type), removed, current)
+        current = None
     record = store.put(resource, obj)
     registry.tell(WriteRequest(actor, "create", resource_type, body=obj), record, current)
+    registry.consequences.updated(record)
+    return record
+
+
+def furnish(registry: Registry, resource_type: ResourceType, obj: JsonObject) -> Record:
+    """Store what `restorable` returned in a world that begins with it: nobody asks, nobody hears.
+
+    An object of that name gives way.
+    """
+    record = registry.store.put(resource_type.group_resource, obj)
     registry.consequences.updated(record)
     return record
 
@@ -206,6 +224,16 @@ def _put(
         yield restore(registry, actor, resource_type, obj).name
 
 
-def _take_back(registry: Registry, actor: Actor, name: str) -> None:
+def _definitions(registry: Registry) -> dict[str, JsonObject]:
+    """The definitions that there are, by name."""
+    store = registry.store
+    return {each.name: store.decoded(each) for each in store.list(DEFINITIONS)}
+
+
+def _take_back(registry: Registry, actor: Actor, name: str, before: JsonObject | None) -> None:
+    """A definition that a refused import brought goes; one that was there is as it was."""
     definition_type = registry.scheme.of_kind("apiextensions.k8s.io/v1", "CustomResourceDefinition")
-    registry.delete(actor, definition_type, "", name, options=DeleteOptions())
+    if before is None:
+        registry.delete(actor, definition_type, "", name, options=DeleteOptions())
+    else:
+        restore(registry, actor, definition_type, before)

@@ -1,19 +1,18 @@
 """Expressions in objects that are refused when they are written, as kube-apiserver does it.
 
 Selectors of devices are compiled, must give a bool, and may not be able to exceed the limit of
-work. Rules in the schema of a custom kind, which nothing evaluates here, must be expressions.
+work. Those of admission policies must compile and give what they are asked for. For rules of custom
+kinds see `kubescene.registry.rules`.
 """
 
 from collections.abc import Iterator
-from typing import Any
 
-from kubescene.api.schemas.structural_rules import schemas_of
 from kubescene.api.scheme import ResourceType
 from kubescene.api.validation.field_errors import ErrorList
 from kubescene.api.validation.field_paths import SPEC, Path
 from kubescene.types import JsonObject
 
-RULES = "x-kubernetes-validations"
+POLICIES = "admissionregistration.k8s.io"
 
 
 def selector_errors(
@@ -28,6 +27,17 @@ def selector_errors(
         if text and text not in known:
             _check_selector(text, errors, path)
     return errors
+
+
+def policy_errors(policy: JsonObject, resource_type: ResourceType) -> ErrorList:
+    """What is wrong with an admission policy, or with what binds one."""
+    if resource_type.kind.endswith("Configuration"):
+        return ErrorList()
+    # Late: most worlds have no policies.
+    from kubescene.registry.admission.policies.checking import faults_of_binding, faults_of_policy
+
+    is_binding = resource_type.kind.endswith("Binding")
+    return faults_of_binding(policy) if is_binding else faults_of_policy(policy)
 
 
 def _check_selector(text: str, errors: ErrorList, path: Path) -> None:
@@ -73,27 +83,3 @@ def _listed(holder: JsonObject, path: Path) -> Iterator[tuple[Path, str]]:
     for position, selector in enumerate(holder.get("selectors") or ()):
         at = path.child("selectors").index(position).child("cel").child("expression")
         yield at, (selector.get("cel") or {}).get("expression") or ""
-
-
-def rule_errors(definition: JsonObject) -> ErrorList:
-    """The validation rules of a definition that are no expressions at all."""
-    errors = ErrorList()
-    for schema, path in schemas_of(definition.get("spec") or {}):
-        _check_rules(schema, errors, path)
-    return errors
-
-
-def _check_rules(schema: Any, errors: ErrorList, path: Path) -> None:
-    if not isinstance(schema, dict):
-        return
-    for position, rule in enumerate(schema.get(RULES) or ()):
-        from kubescene.cel.programs import syntax_error  # late: few definitions have rules
-
-        text = rule.get("rule") or ""
-        if text.strip() and (fault := syntax_error(text)) is not None:
-            at = path.child(RULES).index(position).child("rule")
-            errors.invalid(at, text, f"compilation failed: {fault}")
-    for name, child in (schema.get("properties") or {}).items():
-        _check_rules(child, errors, path.child("properties").key(name))
-    for name in ("additionalProperties", "items"):
-        _check_rules(schema.get(name), errors, path.child(name))

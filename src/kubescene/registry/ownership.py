@@ -24,7 +24,7 @@ from kubescene.api.schemas.structural import Structural
 from kubescene.api.scheme import GroupVersionKind, ResourceType, Scheme
 from kubescene.bounded import BoundedDict
 from kubescene.clock import format_time
-from kubescene.errors import ApiError, BadRequestError, Cause, InvalidError
+from kubescene.errors import ApiError, BadRequestError, InvalidError, StatusCause
 from kubescene.registry.clocks import Clocks
 from kubescene.registry.custom_resources import CustomResources
 from kubescene.types import JsonObject, JsonValue
@@ -287,7 +287,7 @@ class Ownership:
                 f'PatchOptions.meta.k8s.io "" is invalid: fieldManager: {message}',
                 group="meta.k8s.io",
                 kind="PatchOptions",
-                causes=(Cause("FieldValueRequired", message, "fieldManager"),),
+                causes=(StatusCause("FieldValueRequired", message, "fieldManager"),),
             )
         api_version, kind = config.get("apiVersion", ""), config.get("kind", "")
         if (api_version, kind) != (gvk.api_version, gvk.kind):

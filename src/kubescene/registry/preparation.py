@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 from kubescene.api.feature_gates import MAX_UNAVAILABLE_STATEFUL_SET
 from kubescene.api.kinds import TEMPLATE_GENERATION
-from kubescene.api.qos import qos_class
+from kubescene.api.resource_requests import qos_class
 from kubescene.api.scheme import ResourceType
 from kubescene.clock import Clock, format_time
 from kubescene.registry.custom_resources import CustomResources
@@ -207,12 +207,18 @@ def with_old_finalizers(new: JsonObject, old: JsonObject) -> JsonObject:
 
 
 def with_sources(claim: JsonObject) -> JsonObject:
-    """A new claim. A data source of old that is neither claim nor snapshot was always ignored."""
-    source = claim["spec"].get("dataSource")
-    if source is not None and (source.get("apiGroup") or "", source.get("kind")) not in _KNOWN:
-        spec = {name: value for name, value in claim["spec"].items() if name != "dataSource"}
-        claim = {**claim, "spec": spec}
-    return with_both_sources(claim)
+    """A new claim. A source in another namespace is behind a gate that is off: it is dropped.
+
+    A ``dataSource`` that is neither claim nor snapshot was always ignored where it stands alone.
+    """
+    spec = claim["spec"]
+    source, ref = (spec.get(name) for name in _SOURCES)
+    if ref is not None and ref.get("namespace"):
+        spec, ref = but(spec, "dataSourceRef"), None
+    kind = ("", "") if source is None else (source.get("apiGroup") or "", source.get("kind"))
+    if source is not None and ref is None and kind not in _KNOWN:
+        spec = but(spec, "dataSource")
+    return with_both_sources({**claim, "spec": spec})
 
 
 def with_both_sources(claim: JsonObject) -> JsonObject:
@@ -221,9 +227,13 @@ def with_both_sources(claim: JsonObject) -> JsonObject:
     source, ref = (spec.get(name) for name in _SOURCES)
     if source and not ref:
         return {**claim, "spec": {**spec, "dataSourceRef": source}}
-    if ref and not source and "namespace" not in ref:
-        return {**claim, "spec": {**spec, "dataSource": ref}}
+    if ref and not source and not ref.get("namespace"):
+        return {**claim, "spec": {**spec, "dataSource": but(ref, "namespace")}}
     return claim
+
+
+def but(obj: JsonObject, left_out: str) -> JsonObject:
+    return {name: value for name, value in obj.items() if name != left_out}
 
 
 def with_selector(job: JsonObject) -> JsonObject:

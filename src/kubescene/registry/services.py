@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import chain
 
+from kubescene.api.kinds import API_SERVER, API_SERVER_ADDRESS
 from kubescene.api.records.changes import Change, ChangeType
 from kubescene.api.scheme import GroupResource, GroupVersionKind, ResourceType
 from kubescene.api.validation.field_errors import ErrorList, raise_if_invalid
@@ -22,7 +23,6 @@ from kubescene.types import JsonObject
 SERVICES = GroupResource("", "services")
 SERVICE = ResourceType(GroupVersionKind("", "v1", "Service"), "services", namespaced=True)
 CLUSTER_NETWORK = ipaddress.IPv4Network("10.96.0.0/12")
-API_SERVER_ADDRESS = "10.96.0.1"
 PORTS = range(30000, 32768)
 HEADLESS = "None"
 
@@ -103,7 +103,7 @@ class ServiceAddresses:
         if has_address(spec):
             self._set_families(spec, old)
             if spec.get("clusterIP") != HEADLESS and not old.get("clusterIP"):
-                self._set_address(spec, errors)
+                self._set_address(spec, errors, is_own=is_api_servers(service, spec))
         if is_open(spec):
             self._set_ports(spec, old, errors)
         if is_checked(spec):
@@ -120,7 +120,8 @@ class ServiceAddresses:
             single = spec["ipFamilyPolicy"] == "SingleStack"
             spec["ipFamilies"] = old.get("ipFamilies") or families[: 1 if single else 2]
 
-    def _set_address(self, spec: JsonObject, errors: ErrorList) -> None:
+    def _set_address(self, spec: JsonObject, errors: ErrorList, *, is_own: bool) -> None:
+        """An address; the API server's is for its own Service alone."""
         asked = spec.get("clusterIP")
         if not asked:
             number = self._addresses.free(set())
@@ -128,7 +129,7 @@ class ServiceAddresses:
                 raise InternalError("failed to allocate a serviceIP: range is full")
             spec["clusterIP"] = str(ipaddress.IPv4Address(_BASE + number))
             spec["clusterIPs"] = [spec["clusterIP"]]
-        elif why := self._address_refusal(asked):
+        elif not is_own and (why := self._address_refusal(asked)):
             detail = f"failed to allocate IP {asked}: {why}"
             errors.invalid(SPEC.child("clusterIPs"), spec.get("clusterIPs"), detail)
 
@@ -231,6 +232,13 @@ def is_set(port: JsonObject) -> bool:
 
 def node_ports(spec: JsonObject) -> list[int]:
     return [port["nodePort"] for port in spec.get("ports") or () if is_set(port)]
+
+
+def is_api_servers(service: JsonObject, spec: JsonObject) -> bool:
+    """Whether this is the Service of the API server, which asks for the address that it has."""
+    metadata = service["metadata"]
+    place = metadata.get("namespace"), metadata.get("name")
+    return place == API_SERVER and spec.get("clusterIP") == API_SERVER_ADDRESS
 
 
 def address_number(text: str) -> int | None:

@@ -11,7 +11,7 @@ import msgspec
 
 from kubescene.actors import Actor, Role
 from kubescene.api.field_ownership.field_managers import manager_of
-from kubescene.api.options import NO_OPTIONS, WriteOptions
+from kubescene.api.options import NO_OPTIONS, DeleteOptions, OperationOrigin, WriteOptions
 from kubescene.api.records import Record
 from kubescene.api.records.drafts import Parts
 from kubescene.api.scheme import ResourceType
@@ -37,8 +37,7 @@ class WriteRequest(msgspec.Struct, frozen=True):
     """One write. ``verb`` is create, update, patch, bind or delete; ``body`` is what was sent.
 
     ``namespace`` is that of the request of a create. ``wish`` is how a deletion is meant
-    (`DeleteOptions`), or the Binding that somebody sent. ``tracked``: whether it is noted who owns
-    the fields that are written.
+    (`DeleteOptions`). ``tracked``: whether it is noted who owns the fields that are written.
     """
 
     actor: Actor
@@ -51,6 +50,8 @@ class WriteRequest(msgspec.Struct, frozen=True):
     namespace: str = ""
     wish: Any = None
     tracked: bool = False
+    served: ResourceType | None = None
+    """The version that the client names, if it is not ``resource_type``."""
 
     @property
     def manager(self) -> str:
@@ -76,6 +77,15 @@ class WriteRequest(msgspec.Struct, frozen=True):
             self.patch_type,
             self.options.origin,
         )
+
+
+def options_of_deletion(wish: DeleteOptions, origin: OperationOrigin | None) -> WriteOptions:
+    """What a deletion says that writes may say as well."""
+    if origin is None and wish.warn is None and not (wish.dry_run or wish.is_admitted):
+        return NO_OPTIONS
+    return WriteOptions(
+        dry_run=wish.dry_run, origin=origin, warn=wish.warn, is_admitted=wish.is_admitted
+    )
 
 
 def resolve_namespace(resource_type: ResourceType, obj: JsonObject, namespace: str) -> str:

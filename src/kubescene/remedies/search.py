@@ -12,11 +12,10 @@ from typing import Protocol, TypeAlias
 from kubescene.control import Slot
 from kubescene.errors import ConfigurationError
 from kubescene.remedies.devices import device_holders, device_nodes
-from kubescene.remedies.labels import labels
+from kubescene.remedies.labels import labels, terms
 from kubescene.remedies.nodes import nodes
 from kubescene.remedies.remedy import Remedies, Remedy, in_order
 from kubescene.remedies.requests import requests
-from kubescene.remedies.terms import terms
 from kubescene.remedies.tolerations import tolerations
 from kubescene.remedies.trials import Trials, TrialsSpentError, WholeWorld
 from kubescene.remedies.victims import victims

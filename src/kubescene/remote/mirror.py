@@ -29,7 +29,7 @@ from kubescene.api.records import Record
 from kubescene.api.records.changes import Change, ChangeType
 from kubescene.api.scheme import GroupResource
 from kubescene.client.http import HttpClient
-from kubescene.clock import SECOND, Clock, ScaledClock, format_time, go_seconds
+from kubescene.clock import SECOND, Clock, Deadline, ScaledClock, format_time, go_seconds
 from kubescene.errors import UnseenWriteError
 from kubescene.registry import Registry
 from kubescene.registry.admission.plugins.service_account import DEFAULT_ACCOUNT, SERVICE_ACCOUNTS
@@ -233,13 +233,12 @@ class Mirror:
 
     def wait_until(self, happened: Callable[[], bool], what: str) -> None:
         """Return when something that the server does by itself is so in the copy."""
-        deadline = self._clock.now() + int(self._patience_s * SECOND)
+        deadline = Deadline(self._clock, int(self._patience_s * SECOND))
         while not happened():
-            left = deadline - self._clock.now()
-            if left <= 0:
+            if deadline.is_over:
                 raise UnseenWriteError(f"{what} is not so after {self._patience_s:g} s")
             # That a new kind is followed is no change of an object: nothing is told of it.
-            self._client.pump(min(left / SECOND, LOOK_S))
+            self._client.pump(min(deadline.left_s, LOOK_S))
 
     def is_ours(self, record: Record) -> bool:
         """Whether Kubescene has written the object: by what its field managers are called."""

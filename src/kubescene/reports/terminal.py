@@ -13,15 +13,14 @@ from kubescene.api.resource_requests import CPU, MEMORY, PODS
 from kubescene.reports.amounts import is_bytes, natural, told_duration
 from kubescene.reports.columns import TerminalColumn, fitted_table, fitting, put
 from kubescene.reports.plots import bars
+from kubescene.reports.words import told_apart
 from kubescene.results import ExpectationOutcome, NodeUse, Placement, Summary
 from kubescene.results.states import is_broken
-from kubescene.results.summary import WorkloadTold
+from kubescene.results.summary import CostTold, WorkloadTold
 
 PHASE_STYLES = {"Succeeded": "bold green", "Paused": "bold yellow", "Failed": "bold red"}
 ROWS_SHOWN = 12
 TENTHS = 10
-IN_PASSING = ("Drained", "Waiting")
-"""Outcomes of parts of an operation, which its last outcome counts."""
 OUTCOME_STYLES = {"Completed": "green", "Refused": "red", "TimedOut": "red", "Incomplete": "red"}
 
 
@@ -40,8 +39,7 @@ def sections(summary: Summary, width: int) -> Iterable[RenderableType]:
         yield decisions_table(summary, width)
     if summary.nodes:
         yield from nodes_tables(summary.nodes, width)
-    if summary.workloads:
-        yield workloads_table(summary.workloads, width)
+    yield from sections_over_time(summary, width)
     if summary.pending:
         yield pending_table(summary, width)
     if summary.outcomes:
@@ -52,6 +50,19 @@ def sections(summary: Summary, width: int) -> Iterable[RenderableType]:
         yield outside_text(summary)
     if summary.expectations:
         yield expectations_text(summary)
+
+
+def sections_over_time(summary: Summary, width: int) -> Iterable[RenderableType]:
+    """What there is to say of virtual time that passed."""
+    if summary.workloads:
+        yield workloads_table(summary.workloads, width)
+    if summary.traffic or summary.scaling:
+        # Most runs have neither.
+        from kubescene.reports.requests import requests_sections
+
+        yield from requests_sections(summary, width)
+    if summary.costs:
+        yield costs_table(summary.costs, width)
 
 
 def warnings_text(summary: Summary) -> RenderableType:
@@ -68,8 +79,8 @@ def ignored_line(summary: Summary) -> Text:
 
 
 def operations_text(summary: Summary) -> RenderableType:
-    """What came of operations that take time; of the good news, the last alone."""
-    shown = [each for each in summary.outcomes if each.state not in IN_PASSING]
+    """What came of operations that take time."""
+    shown = told_apart(summary.outcomes)
     table = Table.grid(padding=(0, 2))
     for each in shown[-ROWS_SHOWN:]:
         style = OUTCOME_STYLES.get(each.state, "yellow")
@@ -221,6 +232,28 @@ def workloads_table(workloads: Sequence[WorkloadTold], width: int) -> Table:
         if any(cell.plain != "-" for cell in cells)
     )
     return fitted_table(f"\nWorkloads{more}", columns, width)
+
+
+def costs_table(costs: Sequence[CostTold], width: int) -> Table:
+    """The dearest groups first; then all of them, if that can be summed up."""
+    shown = sorted(costs, key=lambda each: (-each.cost, each.group))[:ROWS_SHOWN]
+    more = f" ({ROWS_SHOWN} of {len(costs)})" if len(costs) > ROWS_SHOWN else ""
+    currencies = {each.currency for each in costs}
+    total = f": {sum(each.cost for each in costs):.4g} {shown[0].currency}"
+    used = [each.requested or 0 for each in shown]
+    shares = [f"{x / e.cost:.0%}" if e.cost else "-" for x, e in zip(used, shown, strict=True)]
+    columns = [
+        TerminalColumn("group", "left", [each.group for each in shown]),
+        TerminalColumn("machines", "right", [str(each.instances) for each in shown]),
+        TerminalColumn("at most", "right", [str(each.instances_most) for each in shown], 2),
+        TerminalColumn("hours", "right", [f"{each.hours:.2f}" for each in shown], 1),
+        TerminalColumn("cost", "right", [f"{each.cost:.4g} {each.currency}" for each in shown]),
+        TerminalColumn("requested", "right", shares, 3),
+    ]
+    if any(each.failed for each in shown):
+        failed = [count_cell(each.failed, "red") for each in shown]
+        columns.append(TerminalColumn("failed", "right", failed, 2))
+    return fitted_table(f"\nCost{total if len(currencies) == 1 else ''}{more}", columns, width)
 
 
 def is_short(told: WorkloadTold) -> bool:

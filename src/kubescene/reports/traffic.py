@@ -17,10 +17,10 @@ from kubescene.reports.words import counted
 from kubescene.traffic import (
     AutoscalerDecision,
     Phase,
-    Progress,
     SizeDecision,
-    Summary,
+    TrafficProgress,
     TrafficResult,
+    TrafficSummary,
     Verdict,
 )
 from kubescene.traffic.decided import early_failures, kept_for, size_changes
@@ -93,7 +93,7 @@ def rate_plot(result: TrafficResult, width: int) -> Text:
     return text.append("\n".join(plot(levels, RATE_HEIGHT)), style="not bold cyan")
 
 
-def measures_table(summary: Summary) -> Table:
+def measures_table(summary: TrafficSummary) -> Table:
     table = Table(title="\nMeasures", title_justify="left", title_style="bold", box=None)
     table.show_header = False
     table.pad_edge = False
@@ -102,7 +102,7 @@ def measures_table(summary: Summary) -> Table:
     return table
 
 
-def measures(summary: Summary) -> Iterable[tuple[str, str]]:
+def measures(summary: TrafficSummary) -> Iterable[tuple[str, str]]:
     yield "requests", f"{summary.requests:,}, {summary.open:,} still inside at the end"
     yield "failed", failures(summary)
     yield from response_times(summary)
@@ -133,7 +133,7 @@ def measures(summary: Summary) -> Iterable[tuple[str, str]]:
         )
 
 
-def response_times(summary: Summary) -> Iterable[tuple[str, str]]:
+def response_times(summary: TrafficSummary) -> Iterable[tuple[str, str]]:
     """Of all, failures at their time-outs, and of those served."""
     if summary.failed:
         of_all = (
@@ -162,7 +162,7 @@ def percentiles(values: Iterable[float | None]) -> str:
     )
 
 
-def failures(summary: Summary) -> str:
+def failures(summary: TrafficSummary) -> str:
     done = summary.requests - summary.open
     share = 100 * summary.failed / done if done else 0.0
     return (
@@ -231,7 +231,7 @@ def titled(name: str, count: int) -> Table:
     return table
 
 
-class TrafficProgress:
+class TrafficProgressLine:
     """How far a run is: a live line on a terminal, a plain line now and then elsewhere."""
 
     def __init__(self, console: Console) -> None:
@@ -244,7 +244,7 @@ class TrafficProgress:
     def __exit__(self, *ending: object) -> None:
         self._line.close()
 
-    def __call__(self, progress: Progress) -> None:
+    def __call__(self, progress: TrafficProgress) -> None:
         pace = progress.requests / max(self._line.spent_s, 0.001)
         told = (
             f"{format_duration(progress.now // SECOND * SECOND)} of "

@@ -28,8 +28,9 @@ if TYPE_CHECKING:
         scheduling_results,
     )
     from kubescene.results.comparison import Comparison, compare
-    from kubescene.results.prices import Prices, read_prices
-    from kubescene.results.sources import RunSource, open_run
+    from kubescene.results.cost.prices import Prices, read_prices
+    from kubescene.results.opening import open_run
+    from kubescene.results.sources import RunSource
     from kubescene.results.tables import Table
 
 __all__ = [
@@ -58,7 +59,7 @@ __all__ = [
 
 _HOMES = {
     "Moment": "calculations",
-    "Prices": "prices",
+    "Prices": "cost.prices",
     "RunSource": "sources",
     "Table": "tables",
     "allocation_rate": "calculations",
@@ -66,8 +67,8 @@ _HOMES = {
     "by_pod": "calculations",
     "iterate": "calculations",
     "node_utilization": "calculations",
-    "open_run": "sources",
-    "read_prices": "prices",
+    "open_run": "opening",
+    "read_prices": "cost.prices",
     "scheduling_results": "calculations",
     "Comparison": "comparison",
     "compare": "comparison",

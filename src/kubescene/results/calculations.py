@@ -13,8 +13,8 @@ import orjson
 from kubescene.errors import ConfigurationError
 from kubescene.results.entries import Entries
 from kubescene.results.ledger import Ledger
+from kubescene.results.opening import open_run
 from kubescene.results.rows import AllocationRow, AttemptRow, PodRow, UtilizationRow
-from kubescene.results.sources import open_run
 from kubescene.results.tables import Table, tables
 from kubescene.timeline import Fact
 from kubescene.types import JsonObject

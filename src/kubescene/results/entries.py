@@ -11,9 +11,10 @@ from typing import Any, TypeAlias
 import msgspec
 
 from kubescene.errors import ConfigurationError
+from kubescene.results.cost.machines import INSTANCE
 from kubescene.results.ledger import Ledger
 from kubescene.results.ledger_entries import FEEDS, OutcomeEntry, PodEntry
-from kubescene.results.over_time.entries import BUDGET, REPLICA_SET, WORKLOADS
+from kubescene.results.over_time.entries import BUDGET, WORKLOADS
 from kubescene.results.states import States, text_of
 from kubescene.timeline import (
     Advanced,
@@ -53,6 +54,7 @@ BINDING = "binding"
 POD, NODE = ("", "Pod"), ("", "Node")
 SLICE, CLAIM = ("resource.k8s.io", "ResourceSlice"), ("resource.k8s.io", "ResourceClaim")
 """Kinds of objects that a ledger follows, by group."""
+FOLLOWED = frozenset((POD, NODE, SLICE, CLAIM, BUDGET, INSTANCE)) | WORKLOADS
 IN_STEPS = (
     ObjectCreated,
     ObjectPatched,
@@ -109,8 +111,9 @@ _NO_READER = LineReader([])
 class Entries:
     """Keeps a ledger; a follower of a log, or a reader of lines."""
 
-    def __init__(self) -> None:
-        self.ledger = Ledger()
+    def __init__(self, *, puts_off: bool = False) -> None:
+        """``puts_off``: see `Ledger`."""
+        self.ledger = Ledger(puts_off=puts_off)
         self._states = States()
         self._enter, self._note = takers(type(self))
 
@@ -119,14 +122,24 @@ class Entries:
 
         Raises `ValueError` or `msgspec.DecodeError` for a line that makes no sense.
         """
-        self.ledger.facts += 1
-        enter = self._enter.get(type(fact))
+        ledger, kind = self.ledger, type(fact)
+        ledger.facts += 1
+        enter = self._enter.get(kind)
         if enter is not None:
-            self.ledger.at(fact.step, fact.time)
+            ledger.at(fact.step, fact.time)
             enter(self, fact)
-        elif (note := self._note.get(type(fact))) is not None:
-            self.ledger.wait_until(fact.time)
+        elif (note := self._note.get(kind)) is not None:
+            ledger.wait_until(fact.time)
             note(self, fact)
+        elif isinstance(fact, CustomFact):
+            self._custom(fact)
+
+    def _custom(self, fact: CustomFact) -> None:
+        self._count(fact.kind)
+
+    def _count(self, kind: str) -> None:
+        known = self.ledger.custom_facts
+        known[kind] = known.get(kind, 0) + 1
 
     def all(self, facts: Iterable[Fact]) -> Ledger:
         """The ledger of a whole run."""
@@ -145,6 +158,8 @@ class Entries:
                 if not is_other(line):
                     raise damaged(place, number, error) from error
                 self.ledger.facts += 1
+                if not is_built_in(kind := kind_named(line)):
+                    self._count(kind)
         self.ledger.close()
         return self.ledger
 
@@ -176,6 +191,8 @@ class Entries:
         self, fact: ObjectCreated | ObjectPatched | ObjectKept, write_pod: Callable[..., None]
     ) -> None:
         kind = fact.group_kind
+        if kind not in FOLLOWED:
+            return
         if kind == POD:
             write_pod(fact.namespace, fact.name, fact.uid, self._states.pod(fact))
         elif kind == NODE:
@@ -185,15 +202,16 @@ class Entries:
         elif kind == CLAIM:
             self.ledger.claim_written(fact.namespace, fact.name, text_of(fact))
         elif kind in WORKLOADS:
-            self._workload(fact, kind[1])
+            self.ledger.workload_written(kind[1], fact.namespace, fact.name, fact.uid, fact)
+        elif kind == INSTANCE:
+            self._machine(fact)
         elif kind == BUDGET:
             self.ledger.budget_written(fact.namespace, fact.name, text_of(fact))
 
-    def _workload(self, fact: ObjectCreated | ObjectPatched | ObjectKept, kind: str) -> None:
-        if kind == REPLICA_SET and self.ledger.is_owned(kind, fact.namespace, fact.name):
-            return  # its Deployment tells of its pods
-        text = text_of(fact)
-        self.ledger.workload_written(kind, fact.namespace, fact.name, fact.uid, text)
+    def _machine(self, fact: ObjectCreated | ObjectPatched | ObjectKept) -> None:
+        self.ledger.machine_written(fact.name, fact.uid, text_of(fact))
+        if body := getattr(fact, "body", b""):
+            self.ledger.machine_patched(fact.name, bytes(body))
 
     def _deleted(self, fact: ObjectDeleted) -> None:
         self._wrote(fact)
@@ -207,6 +225,8 @@ class Entries:
             self.ledger.slice_removed(fact.name)
         elif kind == CLAIM and not fact.marked:
             self.ledger.claim_removed(fact.namespace, fact.name)
+        elif kind == INSTANCE and not fact.marked:
+            self.ledger.machine_removed(fact.name)
         elif kind in WORKLOADS:
             self.ledger.workload_removed(kind[1], fact.namespace, fact.name)
         elif kind == BUDGET:

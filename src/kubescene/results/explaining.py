@@ -208,7 +208,7 @@ def _line_starts(data: Mapped, named: bytes, known: list[tuple[int, int]] | None
         yield data.rfind(b"\n", 0, place) + 1
 
 
-class _Group(msgspec.Struct, frozen=True):
+class _ReasonGroup(msgspec.Struct, frozen=True):
     plugin: str
     reasons: list[str]
     nodes: list[Index]
@@ -237,7 +237,7 @@ class _Row(msgspec.Struct, frozen=True):
     step: _AttemptStep
     feasible: list[Index] | None = None
     """None if nodes and plugins were not explained."""
-    filters: list[_Group] = []
+    filters: list[_ReasonGroup] = []
     scored: list[Index] | None = None
     """None if these are the feasible ones."""
     scores: dict[str, _ScoreColumn] = {}

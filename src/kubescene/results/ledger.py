@@ -10,12 +10,13 @@ Failed. Pods that are bound or terminating take room of their node, as long as i
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Self, TypeAlias
 
 import msgspec
 
 from kubescene.api.resource_requests import PODS
 from kubescene.clock import ScenarioStep
+from kubescene.results.cost.machines import MachineEntries
 from kubescene.results.devices import NO_NODE, Devices
 from kubescene.results.ledger_entries import (
     BOUND,
@@ -25,7 +26,6 @@ from kubescene.results.ledger_entries import (
     STATES,
     TERMINATING,
     NodeEntry,
-    NodeUse,
     OutcomeEntry,
     Peak,
     PodEntry,
@@ -33,10 +33,11 @@ from kubescene.results.ledger_entries import (
     PreemptionEntry,
     Room,
     StepEntry,
+    StepNodeUse,
     Totals,
     add_amounts,
 )
-from kubescene.results.over_time.entries import BudgetEntry, Moment, WorkloadEntry
+from kubescene.results.over_time.entries import BudgetEntry, WorkloadEntry, WrittenAt
 from kubescene.results.over_time.instants import Instants
 from kubescene.results.states import Amounts, NodeState, PodState, is_broken
 from kubescene.timeline import Outcome
@@ -45,20 +46,27 @@ from kubescene.timeline.pod_lives import FINAL_PHASES
 if TYPE_CHECKING:
     from kubescene.results.over_time.following import WorkloadFollower
 
+CLUSTER = ""
+"""No node has an empty name."""
 FAILED = "Failed"
 NOWHERE = ScenarioStep(0, 0)
 Text: TypeAlias = bytes | msgspec.Raw
+Told: TypeAlias = tuple[str, tuple[object, ...], ScenarioStep, int]
+"""The name of a method of `WorkloadFollower`, what it is told, and when that was."""
 
 
 class Ledger:
     """Entries are made in the order of the run; `close` says that there are no more."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, puts_off: bool = False) -> None:
+        """``puts_off`` says that nobody asks for workloads before the end, if at all, and that all
+        that is written of them can be read until then."""
         self.phase = self.message = ""
         self.started_time: int | None = None
-        self.time = 0
-        self.facts = 0
-        """All that were told, also those that belong to no step."""
+        self.time = self.facts = 0
+        """``facts``: all that were told, also those that belong to no step."""
+        self.custom_facts: dict[str, int] = {}
+        """How many custom facts there are, by kind; what they tell is not here."""
         self.step = NOWHERE
         self.steps: list[StepEntry] = []
         self.pods: list[PodEntry] = []
@@ -81,14 +89,11 @@ class Ledger:
         """Amounts times nanoseconds, summed over the nodes that existed."""
         self.rooms: dict[str, Room] = {}
         """What pods take of nodes, by name, whether a node of that name exists or not."""
-        self.workloads: list[WorkloadEntry] = []
-        """All that ever were and that no other owns, in the order of their creation."""
-        self.budgets: list[BudgetEntry] = []
-        self.owners: dict[str, str] = {}
-        """Of workloads that another one owns: ``NAMESPACE/Kind/name`` to ``Kind/name``."""
+        self._followed = FollowedWorkloads(puts_off=puts_off)
+        self.machines = MachineEntries()
+        """All that were ever ordered, and resizes of pods."""
         self.instants = Instants()
         self._nodes_ready = 0
-        self._follower: WorkloadFollower | None = None
         self._pods: dict[PodKey, PodEntry] = {}
         """The newest of every name."""
         self._standing: dict[str, NodeEntry] = {}
@@ -118,6 +123,32 @@ class Ledger:
         return [self._standing[name] for name in sorted(self._standing)]
 
     @property
+    def workloads(self) -> list[WorkloadEntry]:
+        """All that ever were and that no other owns, in the order of their creation."""
+        return self._followed.read().workloads
+
+    @workloads.setter
+    def workloads(self, entries: list[WorkloadEntry]) -> None:
+        self._followed.workloads = entries
+
+    @property
+    def budgets(self) -> list[BudgetEntry]:
+        return self._followed.read().budgets
+
+    @budgets.setter
+    def budgets(self, entries: list[BudgetEntry]) -> None:
+        self._followed.budgets = entries
+
+    @property
+    def owners(self) -> dict[str, str]:
+        """Of workloads that another one owns: ``NAMESPACE/Kind/name`` to ``Kind/name``."""
+        return self._followed.read().owners
+
+    @owners.setter
+    def owners(self, owners: dict[str, str]) -> None:
+        self._followed.owners = owners
+
+    @property
     def duration(self) -> int:
         """Nanoseconds of virtual time from the first entry to the last."""
         return 0 if self.started_time is None else self.time - self.started_time
@@ -127,10 +158,13 @@ class Ledger:
     def at(self, step: ScenarioStep, time: int) -> None:
         """Something happened at that step and time; what it was is entered next."""
         current = self._current
+        if step is self.step and time == self.time and current is not None:
+            current.facts += 1  # as of most facts
+            return
         if current is None or step[0] != current.major:
             current = self._begin(step[0], time)
         elif step[1] != current.minor or time != self.time:
-            self._look(current)
+            self._look()
         if time != self.time:
             self._pass(time)
         self.step = step
@@ -145,7 +179,7 @@ class Ledger:
     def wait_until(self, time: int) -> None:
         """Time went on to at least then, and nothing happened that belongs to a step."""
         if time > self.time and self._current is not None:
-            self._look(self._current)
+            self._look()
             self._pass(time)
 
     def close(self) -> None:
@@ -158,6 +192,8 @@ class Ledger:
         self._standing = {node.name: node for node in self.nodes if node.ended_step is None}
         self._current = self.steps[-1] if self.steps else None
         self._moments = Moments(self._standing, self.totals)
+        if self._current is not None:
+            self._moments.begin(self._current.peak)
 
     def _begin(self, major: int, time: int) -> StepEntry:
         self.begin(time)
@@ -166,13 +202,13 @@ class Ledger:
         self.phase = self.message = ""  # a scenario that paused goes on
         self._current = StepEntry(major, started_time=time, ended_time=time)
         self.steps.append(self._current)
-        self._moments.begin()
+        self._moments.begin(self._current.peak)
         self._refused, self._operation = {}, ""
         return self._current
 
-    def _look(self, current: StepEntry) -> None:
+    def _look(self) -> None:
         """A moment is over."""
-        self._moments.look(current)
+        self._moments.end()
         self.instants.look(self.states[PENDING], self.totals.requested)
 
     def _sample(self, current: StepEntry) -> None:
@@ -241,14 +277,15 @@ class Ledger:
     def node_written(self, name: str, state: NodeState) -> None:
         """A node was created or changed."""
         node = self._standing.get(name)
-        if node is None:
+        if is_new := node is None:
             node = self._add_node(name)
         if node.stated != state.allocatable or node.marks != state.marks:
-            self._moments.touch(name)
+            if not is_new:
+                self._moments.touch(name)
             self._nodes_ready += is_broken(node.marks) - is_broken(state.marks)
             node.stated, node.marks = state.allocatable, state.marks
             self._offer(node)
-        node.labels = state.labels
+        node.labels, node.capacity = state.labels, state.capacity
 
     def _offer(self, node: NodeEntry) -> None:
         """What a node offers may be something else now."""
@@ -257,6 +294,18 @@ class Ledger:
         add_amounts(self.totals.allocatable, node.allocatable, -1)
         add_amounts(self.totals.allocatable, offered, 1)
         node.allocatable = offered
+
+    def machine_written(self, name: str, uid: str, text: Text) -> None:
+        """An Instance is as its text says."""
+        self.machines.written(name, uid, text, self.step, self.time)
+
+    def machine_patched(self, name: str, body: bytes) -> None:
+        """What was written of an Instance, which its text does not say."""
+        self.machines.patched(name, body, self.step, self.time)
+
+    def machine_removed(self, name: str) -> None:
+        """The object of an Instance is gone."""
+        self.machines.removed(name, self.step, self.time)
 
     def slice_written(self, name: str, text: Text) -> None:
         """A ResourceSlice is as its text says."""
@@ -272,39 +321,31 @@ class Ledger:
     def claim_removed(self, namespace: str, name: str) -> None:
         self._devices.claim_removed(self, (namespace, name))
 
-    @property
-    def _following(self) -> "WorkloadFollower":
-        """Who reads workloads; loaded with the first of them."""
-        if self._follower is None:
-            from kubescene.results.over_time.following import WorkloadFollower
+    def _follow(self, event: str, *told: object) -> None:
+        self._followed.take((event, told, self.step, self.time))
 
-            self._follower = WorkloadFollower(self.workloads, self.budgets, self.owners)
-        return self._follower
-
-    def is_owned(self, kind: str, namespace: str, name: str) -> bool:
-        """Whether another workload owns it."""
-        return f"{namespace}/{kind}/{name}" in self.owners
-
-    def workload_written(self, kind: str, namespace: str, name: str, uid: str, text: Text) -> None:
-        """A workload is as its text says."""
-        self._following.written(kind, namespace, name, uid, text, Moment(self.step, self.time))
+    def workload_written(
+        self, kind: str, namespace: str, name: str, uid: str, fact: object
+    ) -> None:
+        """A workload was written, as a fact or its line says."""
+        self._follow("written", kind, namespace, name, uid, fact)
 
     def workload_removed(self, kind: str, namespace: str, name: str) -> None:
-        self._following.removed(kind, namespace, name, Moment(self.step, self.time))
+        self._follow("removed", kind, namespace, name)
 
     def budget_written(self, namespace: str, name: str, text: Text) -> None:
         """A PodDisruptionBudget is as its text says."""
-        self._following.budget_written(namespace, name, text, Moment(self.step, self.time))
+        self._follow("budget_written", namespace, name, text)
 
     def budget_removed(self, namespace: str, name: str) -> None:
-        self._following.budget_removed(namespace, name, Moment(self.step, self.time))
+        self._follow("budget_removed", namespace, name)
 
     def pod_restarted(self, namespace: str, name: str, restarts: int) -> PodEntry | None:
         """A container of a pod, whose entry this returns, began once more; so often they did."""
         pod = self.pod(namespace, name)
         if pod is not None:
-            times, when = restarts - pod.restarts, Moment(self.step, self.time)
-            self._following.restarted(namespace, pod.owner, times, when)
+            times = restarts - pod.restarts
+            self._follow("restarted", namespace, pod.owner, times)
         return pod
 
     def publish(self, name: str, devices: Amounts) -> None:
@@ -321,10 +362,10 @@ class Ledger:
         """Devices of a node, or of none in particular, are allocated, or no more."""
         is_standing = name in self._standing
         if name == NO_NODE:
-            self._moments.touch_all()
+            self._moments.touch_all(grows=sign > 0)
         else:
             if is_standing:
-                self._moments.touch(name)
+                self._moments.touch(name, grows=sign > 0)
             add_amounts(self._room(name).requested, devices, sign)
         if is_standing or name == NO_NODE:
             add_amounts(self.totals.requested, devices, sign)
@@ -410,6 +451,7 @@ class Ledger:
         if pod.holds_room:
             if pod.ask.requests is not state.ask.requests:
                 self._settle(pod, -1)
+                self.machines.resized(pod, self.time)
                 pod.ask = state.ask
                 self._settle(pod, 1)
             return
@@ -433,7 +475,7 @@ class Ledger:
         """A pod takes its room, or leaves it."""
         node, requests = pod.node, pod.ask.requests
         if is_standing := node in self._standing:
-            self._moments.touch(node)
+            self._moments.touch(node, grows=sign > 0)
         room = (self.rooms.get(node) or self._room(node)).requested
         add_amounts(room, requests, sign)
         room[PODS] += sign
@@ -502,74 +544,127 @@ class Ledger:
         return self._pods.get((namespace, name))
 
 
+class FollowedWorkloads:
+    """Workloads and budgets, as far as somebody has asked for them.
+
+    With ``puts_off``, what is told of them is read for the first who asks; it keeps until then.
+    """
+
+    def __init__(self, *, puts_off: bool) -> None:
+        self.workloads: list[WorkloadEntry] = []
+        self.budgets: list[BudgetEntry] = []
+        self.owners: dict[str, str] = {}
+        self._puts_off = puts_off
+        self._unread: list[Told] = []
+        self._follower: WorkloadFollower | None = None
+
+    def take(self, told: Told) -> None:
+        """Something was told of a workload, or of a budget."""
+        self._unread.append(told)
+        if not self._puts_off:
+            self.read()
+
+    def read(self) -> Self:
+        """Everything that was told."""
+        unread, self._unread = self._unread, []
+        for event, told, step, time in unread:
+            getattr(self._following, event)(*told, WrittenAt(step, time))
+        return self
+
+    @property
+    def _following(self) -> "WorkloadFollower":
+        """Who reads workloads; loaded with the first of them."""
+        if self._follower is None:
+            from kubescene.results.over_time.following import WorkloadFollower
+
+            self._follower = WorkloadFollower(self.workloads, self.budgets, self.owners)
+        return self._follower
+
+
 class Moments:
-    """The moments of a step, and how full nodes and cluster were at each.
+    """The moments of a step, and how full nodes and cluster were at most.
 
     A *moment* is the end of a minor step, or an instant at which virtual time goes on: what is
-    written together, such as the operations of a step, is not looked at halfway. It looks at what
-    has changed when a moment is over: say beforehand what is about to change.
+    written together, such as the operations of a step, is not looked at halfway. What only grows is
+    fullest at the end: so it looks at what was when something is about to shrink, and at the end of
+    the step. Say beforehand what is about to change.
     """
 
     def __init__(self, standing: Mapping[str, NodeEntry], totals: Totals) -> None:
         self._standing = standing
         self._totals = totals
+        self._cluster = Peak()
         self._peaks: dict[str, Peak] = {}
         """Of the nodes that changed since the step began."""
-        self._touched: dict[str, None] = {}
-        """Those that changed since the last moment."""
-        self._unseen = self._is_seen = False
-        """Whether anything changed since then; whether there was one in this step."""
+        self._before: dict[str, Amounts | None] = {}
+        """What was asked of those that have grown in this moment until then, `CLUSTER` for all of
+        them; None if it need not be looked at."""
+        self._is_first = True
+        """Whether no moment of the step is over."""
 
-    def begin(self) -> None:
-        """A step begins, with the cluster as it is."""
-        self._peaks, self._touched = {}, {}
-        self._unseen, self._is_seen = True, False
+    def begin(self, peak: Peak) -> None:
+        """A step begins, with the cluster as it is, the peak of which is to be told."""
+        self._cluster, self._peaks, self._before = peak, {}, {}
+        self._is_first = True
 
-    def touch(self, name: str) -> None:
+    def end(self) -> None:
+        """A moment is over."""
+        self._is_first = False
+        if self._before:
+            self._before = {}
+
+    def touch(self, name: str, *, grows: bool = False) -> None:
         """Something about a node is about to change; until now it was as it is."""
-        self._unseen = True
-        if name in self._touched:
-            return
-        self._touched[name] = None
-        if name not in self._peaks:
+        self.touch_all(grows=grows)
+        peak = self._peaks.get(name)
+        if peak is None:
             peak = self._peaks[name] = Peak()
-            node = self._standing.get(name)
-            if node is not None and self._is_seen:
-                peak.look(node.room.requested, node.allocatable)
+        node = self._standing.get(name)
+        if node is not None:
+            self._note(name, peak, node.room.requested, node.allocatable, grows)
 
-    def touch_all(self) -> None:
-        """Something is about to change that belongs to no single node."""
-        self._unseen = True
+    def touch_all(self, *, grows: bool = False) -> None:
+        """The same about the cluster, perhaps about something that belongs to no single node."""
+        totals = self._totals
+        self._note(CLUSTER, self._cluster, totals.requested, totals.allocatable, grows)
+
+    def _note(
+        self, name: str, peak: Peak, requested: Amounts, allocatable: Amounts, grows: bool
+    ) -> None:
+        before = self._before
+        if name not in before:
+            before[name] = None
+            if self._is_first:
+                return
+            if grows:
+                before[name] = {**requested}
+            else:
+                peak.look(requested, allocatable)
+        elif not grows and (was := before[name]) is not None:
+            before[name] = None
+            peak.look(was, allocatable)
 
     def forget(self, name: str) -> None:
         """Another node has that name from now on."""
         self._peaks[name] = Peak()
+        self._before[name] = None
 
     def peak(self, name: str) -> Peak:
         """Of a node that changed in this step."""
         return self._peaks[name]
 
-    def look(self, step: StepEntry) -> None:
-        """A moment is over."""
-        if not self._unseen:
-            return
-        self._unseen, self._is_seen = False, True
-        step.peak.look(self._totals.requested, self._totals.allocatable)
-        for name in self._touched:
-            node = self._standing.get(name)
-            if node is not None:
-                self._peaks[name].look(node.room.requested, node.allocatable)
-        self._touched = {}
-
     def rest(self, step: StepEntry) -> None:
         """The step is over: note how it leaves the nodes, and what they were at most."""
-        self.look(step)
+        self._cluster.look(self._totals.requested, self._totals.allocatable)
         for name, peak in self._peaks.items():
-            node = self._standing.get(name)
-            step.nodes[name] = None if node is None else node.use
-            if node is not None:
+            node, was_higher = self._standing.get(name), bool(peak.allocatable)
+            if node is None:
+                step.nodes[name] = None
+            else:
+                step.nodes[name] = node.use
+                requested, allocatable = node.room.requested, node.allocatable
+                peak.look(requested, allocatable)
                 node.reach(peak)
-            if peak.allocatable and not (
-                node and peak.is_now(node.room.requested, node.allocatable)
-            ):
-                step.peaks[name] = NodeUse({**peak.allocatable}, {**peak.requested})
+                was_higher = was_higher and not peak.is_now(requested, allocatable)
+            if was_higher:
+                step.peaks[name] = StepNodeUse({**peak.allocatable}, {**peak.requested})

@@ -204,7 +204,7 @@ def add_amounts(sums: dict[str, int], amounts: Amounts, factor: int) -> None:
         sums[resource] = sums.get(resource, 0) + factor * amount
 
 
-class NodeUse:
+class StepNodeUse:
     """A node at the end of a step: what it offers, and what the pods on it ask for.
 
     ``marks`` say what keeps pods away from it, see `states.NodeState`.
@@ -236,6 +236,7 @@ class NodeEntry(msgspec.Struct, eq=False):
     ended_time: int | None = None
     stated: SharedAmounts = NO_AMOUNTS
     """What it says itself that it offers; ``allocatable`` has its devices, too."""
+    capacity: SharedAmounts = NO_AMOUNTS
     allocatable: SharedAmounts = NO_AMOUNTS
     labels: SharedLabels = NO_LABELS
     marks: Text = ""
@@ -243,22 +244,25 @@ class NodeEntry(msgspec.Struct, eq=False):
     peak_allocatable: SharedAmounts = NO_AMOUNTS
     peak_requested: SharedAmounts = NO_AMOUNTS
     """Of each resource, when its share was highest."""
-    last_use: NodeUse | None = None
+    last_use: StepNodeUse | None = None
     """What it was when it was removed."""
     room: Room = msgspec.field(default_factory=Room)
 
     @property
-    def use(self) -> NodeUse:
+    def use(self) -> StepNodeUse:
         if self.last_use is not None:
             return self.last_use
-        return NodeUse(self.allocatable, dict(self.room.requested), self.marks)
+        return StepNodeUse(self.allocatable, dict(self.room.requested), self.marks)
 
     @property
-    def peak(self) -> NodeUse:
-        return NodeUse(self.peak_allocatable, self.peak_requested)
+    def peak(self) -> StepNodeUse:
+        return StepNodeUse(self.peak_allocatable, self.peak_requested)
 
     def reach(self, peak: Peak) -> None:
         """It has come that high in a step."""
+        if not self.peak_allocatable:
+            self.peak_requested, self.peak_allocatable = {**peak.requested}, {**peak.allocatable}
+            return
         so_far = Peak({**self.peak_requested}, {**self.peak_allocatable})
         so_far.look(peak.requested, peak.allocatable)
         self.peak_requested, self.peak_allocatable = so_far.requested, so_far.allocatable
@@ -304,9 +308,9 @@ class StepEntry(msgspec.Struct, eq=False):
     peak: Peak = msgspec.field(default_factory=Peak)
     """Of the cluster, at any moment of it."""
     totals: Totals = msgspec.field(default_factory=Totals)
-    nodes: dict[str, NodeUse | None] = {}
+    nodes: dict[str, StepNodeUse | None] = {}
     """Those whose use changed in it, None for one that was removed."""
-    peaks: dict[str, NodeUse] = {}
+    peaks: dict[str, StepNodeUse] = {}
     """Of nodes that changed, where they were fuller at some moment of it than at its end."""
 
 

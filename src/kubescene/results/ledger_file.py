@@ -21,16 +21,17 @@ from zlib import crc32
 import msgspec
 
 from kubescene.clock import ScenarioStep
+from kubescene.results.cost.machines import InstanceEntry, MachineEntries, ResizeEntry
 from kubescene.results.ledger import Ledger
 from kubescene.results.ledger_entries import (
     NodeEntry,
-    NodeUse,
     OutcomeEntry,
     PodEntry,
     PreemptionEntry,
     Room,
     SharedValue,
     StepEntry,
+    StepNodeUse,
     Totals,
     noted,
 )
@@ -41,7 +42,7 @@ from kubescene.timeline import Outcome
 from kubescene.version import __version__
 
 SCHEMA = "kubescene.dev/ledger"
-VERSION = 5
+VERSION = 7
 """Raised when columns change, or what a ledger makes of the same facts."""
 AT_ONCE = 1 << 20
 GONE = -1
@@ -100,6 +101,7 @@ COPIED: dict[str, Any] = {
     "time": int,
     "step": ScenarioStep,
     "facts": int,
+    "custom_facts": dict[str, int],
     "ignored": list[str],
     "warnings": list[str],
     "expectations": tuple[Outcome, ...],
@@ -121,6 +123,8 @@ LedgerColumns = msgspec.defstruct(
     [
         *COPIED.items(),
         ("instants", list[list[int]]),
+        ("machines", list[InstanceEntry]),
+        ("resizes", list[ResizeEntry]),
         ("rooms", dict[str, int]),
         ("nodes", _list_of(NodeRow)),
         ("steps", _list_of(StepRow)),
@@ -194,6 +198,8 @@ class _Writing:
         return LedgerColumns(
             **{name: getattr(ledger, name) for name in COPIED},
             instants=ledger.instants.columns(),
+            machines=ledger.machines.all,
+            resizes=ledger.machines.resizes,
             rooms={
                 name: self._amounts.place(room.requested) for name, room in ledger.rooms.items()
             },
@@ -260,6 +266,7 @@ def ledger_of(columns: Any) -> Ledger:
     for name in COPIED:
         setattr(ledger, name, getattr(columns, name))
     ledger.instants = Instants(columns.instants)
+    ledger.machines = MachineEntries(columns.machines, columns.resizes)
     ledger.rooms = {name: Room(columns.amounts[place]) for name, place in columns.rooms.items()}
     ledger.nodes = [_node(each, columns, ledger.rooms[each.name]) for each in columns.nodes]
     ledger.steps = [_step(each, columns) for each in columns.steps]
@@ -278,7 +285,7 @@ def _node(row: Any, columns: Any, room: Room) -> NodeEntry:
     }
     node = NodeEntry(**values, room=room)
     if row.last_use is not None:
-        node.last_use = NodeUse(node.allocatable, columns.amounts[row.last_use], node.marks)
+        node.last_use = StepNodeUse(node.allocatable, columns.amounts[row.last_use], node.marks)
     return node
 
 
@@ -288,12 +295,12 @@ def _step(row: Any, columns: Any) -> StepEntry:
     nodes = {
         texts[name]: None
         if offered == GONE
-        else NodeUse(amounts[offered], amounts[requested], texts[marks])
+        else StepNodeUse(amounts[offered], amounts[requested], texts[marks])
         for name, offered, requested, marks in changed
     }
     highest = zip(row.peak_names, row.peak_offered, row.peak_requested, strict=True)
     peaks = {
-        texts[name]: NodeUse(amounts[offered], amounts[requested])
+        texts[name]: StepNodeUse(amounts[offered], amounts[requested])
         for name, offered, requested in highest
     }
     return StepEntry(**{name: getattr(row, name) for name in IN_STEP}, nodes=nodes, peaks=peaks)

@@ -13,7 +13,7 @@ import msgspec
 from kubescene.api.resource_requests import CPU, MEMORY, PODS
 from kubescene.results.clockwork import SECOND, Clockwork, row_of, text
 from kubescene.results.ledger import Ledger
-from kubescene.results.ledger_entries import NodeEntry, NodeUse, PodEntry, StepEntry
+from kubescene.results.ledger_entries import NodeEntry, PodEntry, StepEntry, StepNodeUse
 from kubescene.results.sources import RunSource
 from kubescene.results.states import Amounts
 
@@ -276,7 +276,7 @@ class UtilizationRow(msgspec.Struct, frozen=True, kw_only=True):
     other_peak: dict[str, float]
 
 
-def used(use: NodeUse, peak: NodeUse) -> dict[str, Any]:
+def used(use: StepNodeUse, peak: StepNodeUse) -> dict[str, Any]:
     """The columns that tell how much of a node is asked for, and was at most."""
     return {
         "status": use.marks or READY,
@@ -312,7 +312,7 @@ def node_row(node: NodeEntry, clock: Clockwork) -> NodeRow:
 
 def utilization_rows(ledger: Ledger) -> Iterator[UtilizationRow]:
     """Every node that exists at the end of every step, by step and name."""
-    uses: dict[str, NodeUse] = {}
+    uses: dict[str, StepNodeUse] = {}
     for step in ledger.steps:
         for name, use in step.nodes.items():
             if use is None:

@@ -1,15 +1,15 @@
 """Where results come from: a run in memory, its directory, its timeline, or a Scenario object.
 
 Every source tells the same of the same run. Reading is done once, streaming, when the first table
-or measure is asked for.
+or measure is asked for. `opening` finds the source of whatever one is given; `sound_spec` is for
+those who tell what was asked for.
 """
 
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
@@ -23,8 +23,8 @@ from kubescene.types import JsonObject
 from kubescene.version import __version__
 
 if TYPE_CHECKING:
+    from kubescene.results.cost.prices import Prices
     from kubescene.results.measures.own import OwnFunction
-    from kubescene.results.prices import Prices
     from kubescene.results.tables import Table
 
 
@@ -114,26 +114,6 @@ class RunSource(ABC):
         return f"<{type(self).__name__} {self.scenario or '?'} from {self.place}>"
 
 
-@runtime_checkable
-class PlayedRun(Protocol):
-    """A `Run`, or the `RunResult` that it leaves."""
-
-    @property
-    def log(self) -> TimelineLog: ...
-    @property
-    def explanations(self) -> Explanations: ...
-    @property
-    def scenario(self) -> JsonObject: ...
-
-
-@runtime_checkable
-class RecordedCluster(Protocol):
-    """A cluster that keeps an account of what happens; one that does not says so when asked."""
-
-    @property
-    def recording(self) -> Any: ...
-
-
 class LogSource(RunSource):
     """A log in memory, with what is known about it."""
 
@@ -178,30 +158,38 @@ class LogSource(RunSource):
         return Entries().all(self.facts())
 
 
-def open_run(where: object) -> RunSource:
-    """The run in ``where``.
+OPERATION = "Operation"
+PARTS = ("object", "typeMeta", "objectMeta", "metadata")
+"""Of an operation, and of the object in it: objects, where they are."""
 
-    A run directory or the timeline file in it, a `Run` or `RunResult`, a `TimelineLog`, a
-    recorded `Cluster`, or a Scenario object whose status has a timeline. A source is itself.
-    """
-    if isinstance(where, RunSource):
-        return where
-    if isinstance(where, str | Path):
-        # Those who have a run in memory need no files.
-        from kubescene.results.stored_sources import open_path
 
-        return open_path(where)
-    if isinstance(where, Mapping):
-        from kubescene.results.event_sources import ScenarioResultSource
+def sound_spec(source: RunSource) -> JsonObject | None:
+    """The spec of a run, if it is known; `ConfigurationError` for what was never played."""
+    spec = source.spec
+    if spec is not None and not _is_sound(spec):
+        raise ConfigurationError(
+            f"{source.place}: the spec of the Scenario beside it is damaged: play it again"
+        )
+    return spec
 
-        return ScenarioResultSource(where)
-    if isinstance(where, TimelineLog):
-        return LogSource(where)
-    if isinstance(where, RecordedCluster):
-        return open_run(where.recording.source)
-    if isinstance(where, PlayedRun):
-        return LogSource(where.log, where.explanations, where.scenario)
-    raise ConfigurationError(
-        f"results are read from a run directory, a Run, a TimelineLog or a Scenario with its "
-        f"timeline, not from {type(where).__name__}"
+
+def _is_sound(spec: Any) -> bool:
+    if not isinstance(spec, dict) or not isinstance(spec.get("simulation") or {}, dict):
+        return False
+    operations = spec.get("operations") or []
+    return isinstance(operations, list) and all(map(_is_operation, operations))
+
+
+def _is_operation(operation: Any) -> bool:
+    if not isinstance(operation, dict) or not isinstance(operation.get("step"), int):
+        return False
+    bodies = [body for name, body in operation.items() if name.endswith(OPERATION)]
+    return all(_holds_objects(body) for body in bodies)
+
+
+def _holds_objects(body: Any) -> bool:
+    return isinstance(body, dict) and all(
+        isinstance(body[name], dict) and _holds_objects(body[name])
+        for name in PARTS
+        if body.get(name) is not None
     )

@@ -66,6 +66,7 @@ class NodeState(msgspec.Struct, frozen=True, gc=False):
     allocatable: Amounts
     labels: Labels
     marks: str = ""
+    capacity: Amounts = {}
 
 
 class MetadataText(msgspec.Struct, frozen=True, gc=False, rename="camel"):
@@ -115,6 +116,7 @@ class _Condition(msgspec.Struct, frozen=True):
 
 class _NodeStatus(msgspec.Struct, frozen=True):
     allocatable: msgspec.Raw = NOTHING
+    capacity: msgspec.Raw = NOTHING
     conditions: tuple[_Condition, ...] | None = None
 
 
@@ -196,6 +198,7 @@ class States:
         self._specs: BoundedDict[bytes, _PodSpecRead] = BoundedDict(KEPT)
         self._pods: BoundedDict[bytes, PodState] = BoundedDict(KEPT)
         self._asks: BoundedDict[bytes, PodAsk] = BoundedDict(KEPT)
+        self._nodes: BoundedDict[tuple[bytes, bytes], NodeState] = BoundedDict(KEPT)
         self._labels: BoundedDict[bytes, Labels] = BoundedDict(KEPT)
         self._owners: BoundedDict[bytes, str] = BoundedDict(KEPT)
 
@@ -206,10 +209,19 @@ class States:
     def node(self, fact: ObjectStored) -> NodeState:
         """The node that a fact, or its line, is about."""
         node = taken_apart(text_of(fact))
-        status = _NODE_STATUS.decode(node.status)
+        shared = bytes(node.spec), bytes(node.status)
+        known = self._nodes.get(shared)
+        if known is None:
+            known = self._nodes[shared] = self._offering(node)
         labels = self._labelled(node.metadata)
+        return NodeState(known.allocatable, labels, known.marks, known.capacity)
+
+    def _offering(self, node: ObjectText) -> NodeState:
+        """A node without what is its own."""
+        status = _NODE_STATUS.decode(node.status)
         marks = ", ".join(_marks(_NODE_SPEC.decode(node.spec), status))
-        return NodeState(self._allocatable(bytes(status.allocatable)), labels, marks)
+        offered, capacity = (bytes(each) for each in (status.allocatable, status.capacity))
+        return NodeState(self._amounts(offered), NO_LABELS, marks, self._amounts(capacity))
 
     def bound_node(self, fact: ObjectPatched) -> str:
         """Where the pod is that was just bound."""
@@ -282,7 +294,7 @@ class States:
             tuple([gate.name for gate in gates]) if gates else (),
         )
 
-    def _allocatable(self, text: bytes) -> Amounts:
+    def _amounts(self, text: bytes) -> Amounts:
         known = self._offered.get(text)
         if known is None:
             status = {"status": {"allocatable": orjson.loads(text)}}

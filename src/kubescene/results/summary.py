@@ -3,12 +3,13 @@
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 from msgspec import to_builtins
 
 from kubescene.api.resource_requests import PODS
-from kubescene.clock import SECOND, format_micro_time
+from kubescene.clock import MILLISECOND, MINUTE, SECOND, format_micro_time
 from kubescene.results.entries import Entries
 from kubescene.results.ledger import Ledger
 from kubescene.results.ledger_entries import (
@@ -22,6 +23,7 @@ from kubescene.results.ledger_entries import (
 from kubescene.results.over_time.entries import JOB, WorkloadEntry
 from kubescene.timeline import (
     PLAIN_MESSAGE,
+    CustomFact,
     ExpectationsEvaluated,
     Fact,
     Outcome,
@@ -32,10 +34,14 @@ from kubescene.version import __version__
 
 FAILED = "Failed"
 """A scenario that failed has no result to expect anything of."""
-IF_ANY = ("outside", "outcomes", "workloads")
+IF_ANY = ("outside", "outcomes", "workloads", "costs", "traffic", "scaling")
 """What stands in ``summary.json`` only where there is something to say."""
 PARTS = 24
 """Of the run, of each of which is told how many pods a workload had."""
+MORE_PARTS = 72
+"""The same of a Traffic."""
+TELLS = ("TrafficMeasured", "ReplicasDecided", "NodesDecided", "KarpenterDecided")
+"""Custom facts that are summed up here."""
 PLACEMENTS_KEPT = 1000
 """The newest are kept; the timeline has them all."""
 
@@ -153,6 +159,20 @@ class OperationTold:
 
 
 @dataclass(frozen=True, slots=True)
+class CostTold:
+    """What the machines of a node group cost; see the table ``costs``."""
+
+    group: str
+    instances: int
+    instances_most: int
+    failed: int
+    hours: float
+    cost: float
+    currency: str
+    requested: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class WorkloadTold:
     """A workload at the end, and what it went through; see the table ``workloads``.
 
@@ -172,6 +192,48 @@ class WorkloadTold:
     completions: int = 0
     failures: int = 0
     levels: list[int] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class TrafficTold:
+    """What became of the requests of a Traffic; see the table ``traffic``.
+
+    Times are said twice: of all that ended, failures at their time-outs, and of those served. The
+    lists are the most of any window in equal parts of the run, ``rps`` and ``failed_rps`` a second.
+    """
+
+    traffic: str
+    requests: int
+    failed: int
+    timed_out: int
+    refused: int
+    killed: int
+    p50_ms: float | None
+    p95_ms: float | None
+    p99_ms: float | None
+    served_p50_ms: float | None
+    served_p95_ms: float | None
+    served_p99_ms: float | None
+    objective_ms: float
+    slo_minutes: float
+    minutes: float
+    inexact: str = ""
+    rps: list[int] = field(default_factory=list)
+    failed_rps: list[int] = field(default_factory=list)
+    p99_levels_ms: list[int] = field(default_factory=list)
+    ready: list[int] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class ScalingTold:
+    """An autoscaler changed the scale of its target."""
+
+    time_s: float
+    autoscaler: str
+    target: str
+    replicas_from: int
+    replicas_to: int
+    reason: str
 
 
 @dataclass(slots=True, repr=False)
@@ -206,6 +268,11 @@ class Summary:
     """What came of operations that take time, or did less than they seem to say."""
     workloads: list[WorkloadTold] = field(default_factory=list)
     """Those that exist at the end, if time passed; Jobs that are done without a failure are not."""
+    costs: list[CostTold] = field(default_factory=list)
+
+    traffic: list[TrafficTold] = field(default_factory=list)
+    scaling: list[ScalingTold] = field(default_factory=list)
+    """The first thousand decisions of autoscalers."""
 
     @property
     def unmet(self) -> list[ExpectationOutcome]:
@@ -243,7 +310,7 @@ def summarize(facts: Iterable[Fact], *, scenario: str, seed: int = 0) -> Summary
 
 def folded(facts: Iterable[Fact]) -> "SummaryFold":
     """A whole log, from memory or from disk, in its ledger."""
-    fold = SummaryFold()
+    fold = SummaryFold(puts_off=True)
     for fact in facts:
         fold.add(fact)
     return fold
@@ -252,10 +319,16 @@ def folded(facts: Iterable[Fact]) -> "SummaryFold":
 class SummaryFold(Entries):
     """A ledger, and what the summary tells beside it."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, *, puts_off: bool = False) -> None:
+        super().__init__(puts_off=puts_off)
         self._placements: deque[PodScheduled] = deque(maxlen=PLACEMENTS_KEPT)
         self._expectations: list[ExpectationOutcome] = []
+        self._summed: list[CustomFact] = []
+
+    def _custom(self, fact: CustomFact) -> None:
+        super()._custom(fact)
+        if fact.kind in TELLS:
+            self._summed.append(fact)
 
     def _scheduled(self, fact: PodScheduled) -> None:
         self._attempted(fact)
@@ -300,6 +373,10 @@ class SummaryFold(Entries):
         summary.pods_bound = ledger.states[BOUND]
         summary.outcomes = [told_of(each, began) for each in ledger.outcomes]
         summary.workloads = told_workloads(ledger)
+        summary.costs = told_costs(ledger)
+        if self._summed:
+            summary.traffic = told_traffic(self._summed, ledger)
+            summary.scaling = told_scaling(self._summed, ledger)
         summary.placements = [placement(fact, began) for fact in self._placements]
         summary.placements_total = sum(step.scheduled for step in ledger.steps)
         waiting = {(pod.namespace, pod.name): pod for pod in ledger.pods if pod.state == PENDING}
@@ -342,9 +419,33 @@ def told_of(each: OutcomeEntry, began: int) -> OperationTold:
     return OperationTold(each.operation, each.state, each.subject, each.message, step, seconds)
 
 
+def told_costs(ledger: Ledger) -> list[CostTold]:
+    """What node groups cost, where time passed and somebody said what it costs."""
+    if not ledger.machines or not ledger.duration:
+        return []
+    # Most runs have none.
+    from kubescene.results.cost.bill import Bill
+    from kubescene.results.cost.rows import cost_rows
+
+    return [
+        CostTold(
+            row.group,
+            row.instances,
+            row.instances_most,
+            row.failed,
+            row.hours,
+            row.cost,
+            row.currency,
+            row.cost_requested,
+        )
+        for row in cost_rows(Bill(ledger))
+        if row.cost is not None
+    ]
+
+
 def told_workloads(ledger: Ledger) -> list[WorkloadTold]:
     """How workloads went through a run in which time passed."""
-    if not ledger.workloads or not ledger.duration:
+    if not ledger.duration or not ledger.workloads:
         return []
     # Most runs have none.
     from kubescene.results.over_time.series import levels
@@ -376,6 +477,71 @@ def told_workloads(ledger: Ledger) -> list[WorkloadTold]:
     return told
 
 
+def told_traffic(facts: list[CustomFact], ledger: Ledger) -> list[TrafficTold]:
+    """What became of requests."""
+    from kubescene.results.over_time.requests import TrafficParts, measured, summed
+
+    windows = [(time, told) for _, time, told in measured(facts)]
+    courses: dict[str, TrafficParts] = {}
+    for time, told in windows:
+        if told.traffic not in courses:
+            courses[told.traffic] = TrafficParts(
+                ledger.started_time or 0, ledger.duration, MORE_PARTS
+            )
+        courses[told.traffic].add(time, told)
+    found = []
+    for totals in summed(told for _, told in windows).values():
+        row, course = totals.row(), courses[totals.traffic]
+        given = {name: getattr(row, name) for name in TRAFFIC_NAMES}
+        found.append(
+            TrafficTold(
+                **given,
+                objective_ms=totals.objective / MILLISECOND,
+                slo_minutes=totals.missed / MINUTE,
+                minutes=totals.length / MINUTE,
+                rps=course.rps,
+                failed_rps=course.failed,
+                p99_levels_ms=course.p99_ms,
+                ready=course.ready,
+            )
+        )
+    return found
+
+
+TRAFFIC_NAMES = (
+    "traffic",
+    "requests",
+    "failed",
+    "timed_out",
+    "refused",
+    "killed",
+    "p50_ms",
+    "p95_ms",
+    "p99_ms",
+    "served_p50_ms",
+    "served_p95_ms",
+    "served_p99_ms",
+    "inexact",
+)
+
+
+def told_scaling(facts: list[CustomFact], ledger: Ledger) -> list[ScalingTold]:
+    """What autoscalers decided."""
+    from kubescene.results.over_time.scaling import decided
+
+    return [
+        ScalingTold(
+            row.time_s,
+            f"{row.namespace}/{row.autoscaler}".removeprefix("/"),
+            row.target,
+            row.replicas_from,
+            row.replicas_to,
+            row.reason,
+        )
+        for row in islice(decided(facts, ledger), PLACEMENTS_KEPT)
+    ]
+
+
 def is_done(entry: WorkloadEntry) -> bool:
     """Whether it is a Job of which there is nothing to say."""
     now = entry.now
@@ -386,8 +552,8 @@ def placement(fact: PodScheduled, began: int) -> Placement:
     """A pod on its node, with the two best totals if the attempt was explained."""
     result = fact.result
     totals = result.totals() if result is not None else {}
-    others = [(total, node) for node, total in totals.items() if node != fact.node]
-    best = max(others, key=lambda pair: pair[0], default=None)
+    score = totals.pop(fact.node, None)
+    runner_up = max(totals, key=totals.__getitem__, default="")
     return Placement(
         pod=f"{fact.namespace}/{fact.name}",
         step=str(fact.step),
@@ -395,7 +561,7 @@ def placement(fact: PodScheduled, began: int) -> Placement:
         node=fact.node,
         candidates=result.examined if result is not None else fact.evaluated,
         feasible=result.feasible if result is not None else fact.feasible,
-        score=totals.get(fact.node),
-        runner_up=best[1] if best else "",
-        runner_up_score=best[0] if best else None,
+        score=score,
+        runner_up=runner_up,
+        runner_up_score=totals.get(runner_up),
     )

@@ -15,8 +15,19 @@ import orjson
 
 from kubescene.errors import ConfigurationError
 from kubescene.results import rows
+from kubescene.results.cost.bill import Bill
+from kubescene.results.cost.prices import Prices
+from kubescene.results.cost.rows import (
+    CostRow,
+    CostSeriesRow,
+    InstanceRow,
+    cost_rows,
+    cost_series_rows,
+    instance_rows,
+)
 from kubescene.results.measures import measure_rows
 from kubescene.results.measures.own import OwnFunction
+from kubescene.results.opening import open_run
 from kubescene.results.over_time.requests import (
     TrafficRow,
     WindowRow,
@@ -40,8 +51,7 @@ from kubescene.results.over_time.workloads import (
     rollout_rows,
     workload_rows,
 )
-from kubescene.results.prices import Prices
-from kubescene.results.sources import RunSource, open_run
+from kubescene.results.sources import RunSource
 
 if TYPE_CHECKING:
     import polars
@@ -222,7 +232,8 @@ def tables(
     Series have a row at each change, or ``every`` so often (`every_of`).
     """
     source = open_run(where)
-    made = (*_tables(source, prices, own), *_over_time(source, every))
+    paid = _paid(source, prices, every)
+    made = (*_tables(source, prices, own), *_over_time(source, every), *paid)
     return {table.name: table for table in made}
 
 
@@ -239,6 +250,15 @@ def _tables(
     yield Table("utilization", rows.UtilizationRow, lambda: rows.utilization_rows(source.ledger))
     yield Table("facts", rows.FactRow, lambda: rows.fact_rows(source))
     yield Table("measures", rows.MeasureRow, lambda: measure_rows(source, prices, own))
+
+
+def _paid(source: RunSource, prices: Prices | None, every: Every) -> Iterator[Table[Any]]:
+    def bill() -> Bill:
+        return Bill(source.ledger, prices)
+
+    yield Table("instances", InstanceRow, lambda: instance_rows(bill()))
+    yield Table("costs", CostRow, lambda: cost_rows(bill()))
+    yield Table("cost_series", CostSeriesRow, lambda: cost_series_rows(bill(), every))
 
 
 def _over_time(source: RunSource, every: Every) -> Iterator[Table[Any]]:

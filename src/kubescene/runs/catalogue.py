@@ -111,7 +111,7 @@ class Runs:
         """What happened in it: tables and measures of a scenario, the result of traffic."""
         kind, number = self._parsed(id)
         if kind is RunKind.SCENARIO:
-            from kubescene.results.sources import open_run
+            from kubescene.results.opening import open_run
 
             return open_run(self.path(id))
         with self._kept_traffic(id) as store:

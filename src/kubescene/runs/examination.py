@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kubescene.controllers.registrations import ControllerRegistrations
+from kubescene.errors import ScenarioError
 from kubescene.scenario.expectations import Ending, Evaluation, Expectation
 from kubescene.scenario.spec import ScenarioSpec
 from kubescene.scenario.validation.faults import Fault, is_of_unknown_kind
@@ -16,6 +17,7 @@ from kubescene.timeline import TimelineLog
 from kubescene.types import JsonObject
 
 if TYPE_CHECKING:
+    from kubescene.autoscalers.available import PluginSource
     from kubescene.results.measures.own import OwnFunction
 
 
@@ -23,7 +25,8 @@ if TYPE_CHECKING:
 class Examination:
     """What the engine asks before anything is touched: who will be there, and how strict it is.
 
-    ``own`` are measures that only a run of this process can have. With ``thorough``, objects that
+    ``own`` are measures that only a run of this process can have. ``restores`` says whether the
+    world will hold the objects of a snapshot. With ``thorough``, objects that
     the API would refuse in any world are faults, too, instead of failures when their turn comes.
     """
 
@@ -31,13 +34,22 @@ class Examination:
     scheduler: SchedulerOptions
     strict: bool = False
     thorough: bool = False
+    restores: bool = False
     own: "Sequence[OwnFunction]" = ()
+    autoscalers: "Sequence[PluginSource]" = ()
 
     def __call__(self, scenario: JsonObject, spec: ScenarioSpec) -> list[str]:
         """What a scenario says in vain, as warnings; raises `ScenarioError` if that is a fault.
 
         So are expectations that cannot be looked at in the end.
         """
+        if spec.simulation.snapshot and not self.restores:
+            raise ScenarioError(
+                "a server reads no files that a scenario names: give it the cluster with "
+                "`kubescene serve --from FILE`, or play the scenario with `kubescene run`",
+                where="spec.simulation.snapshot",
+                path=("spec", "simulation", "snapshot"),
+            )
         controllers, scheduler = self.controllers, self.scheduler
         for fault in expectation_faults(spec.expectations, self.own):
             raise fault.error
@@ -46,9 +58,16 @@ class Examination:
             for fault in refused_objects(spec):
                 raise fault.error
         if self.strict:
-            for each in unsimulated(spec, Players.of(spec, controllers, scheduler)):
+            players = Players.of(spec, controllers, scheduler, self.autoscalers)
+            for each in unsimulated(spec, players):
                 raise each.error
-        return remarks(scenario, spec, controllers=controllers, scheduler=scheduler)
+        return remarks(
+            scenario,
+            spec,
+            controllers=controllers,
+            scheduler=scheduler,
+            autoscalers=self.autoscalers,
+        )
 
 
 def refused_objects(spec: ScenarioSpec) -> Iterator[Fault]:
@@ -66,10 +85,11 @@ def remarks(
     *,
     controllers: ControllerRegistrations,
     scheduler: SchedulerOptions,
+    autoscalers: "Sequence[PluginSource]" = (),
 ) -> list[str]:
     """What a scenario says in vain, and what nobody does who was left out."""
     unknown = [str(fault.error) for fault in tolerated(scenario)]
-    players = Players.of(spec, controllers, scheduler)
+    players = Players.of(spec, controllers, scheduler, autoscalers)
     missing = undone(name for name in controllers.left_out if not players.has(name))
     return [*unknown, *missing, *map(str, unsimulated(spec, players))]
 

@@ -15,7 +15,7 @@ from kubescene.api.records import Record
 from kubescene.client.verbs import AnyObject
 from kubescene.cluster import ClusterWorld
 from kubescene.control.loops import ControllerFactory
-from kubescene.garbage import LITTER, rare_collections
+from kubescene.garbage import LITTER, rare_collections, summing_up
 from kubescene.remedies import Remedies
 from kubescene.results.explaining import ExplainedAttempts, attempts_of
 from kubescene.results.explanations import Explanations
@@ -33,6 +33,7 @@ from kubescene.timeline import Instrument, Timeline, TimelineLog
 from kubescene.types import JsonObject
 
 if TYPE_CHECKING:
+    from kubescene.autoscalers.available import PluginSource
     from kubescene.results.comparison import Comparison
     from kubescene.results.measures.own import OwnFunction
     from kubescene.results.tables import Table
@@ -151,6 +152,9 @@ def run(
     measures: "Sequence[OwnFunction]" = (),
     plain: bool = False,
     without: Iterable[str] = (),
+    snapshot: str | Path | None = None,
+    autoscalers: "Sequence[PluginSource]" = (),
+    autoscaler_processes: Sequence[str] = (),
 ) -> Run:
     """Play a scenario: a file, an object, or a builder.
 
@@ -178,6 +182,9 @@ def run(
         measures=tuple(measures),
         shortcuts=PLAIN if plain else ALL,
         without=frozenset(without),
+        snapshot=None if snapshot is None else Path(snapshot),
+        autoscalers=tuple(autoscalers),
+        autoscaler_processes=tuple(autoscaler_processes),
     )
     return _played(request, instruments, listed)
 
@@ -195,18 +202,35 @@ def _played(
     listed: OperationList | None = None,
 ) -> Run:
     check_measures(request.measures)
+    if not request.autoscaler_processes:
+        return _played_with(request, instruments, listed)
+    from kubescene.autoscalers.references import started
+
+    processes = started(request.autoscaler_processes)
+    try:
+        every = (*request.autoscalers, *processes)
+        return _played_with(replace(request, autoscalers=every), instruments, listed)
+    finally:
+        for each in processes:
+            each.close()
+
+
+def _played_with(
+    request: RunRequest, instruments: Iterable[Instrument], listed: OperationList | None
+) -> Run:
     sink = sink_of(request)
     run = stage(request, sink, instruments, listed=listed)
     engine = run.engine
     try:
         run.begin()
         phase = engine.run()
-        fold = run.account.fold
-        summary = fold.finish(run.name, seed=run.options.seed)
-        if sink.is_open:
-            shown = request.full_status and request.results.publishes(phase)
-            events = Timeline(run.log).events if shown else None
-            sink.finish(run.scenario.header(), events, summary, fold.ledger)
+        with summing_up(len(run.log)):
+            fold = run.account.fold
+            summary = fold.finish(run.name, seed=run.options.seed)
+            if sink.is_open:
+                shown = request.full_status and request.results.publishes(phase)
+                events = Timeline(run.log).events if shown else None
+                sink.finish(run.scenario.header(), events, summary, fold.ledger)
     finally:
         LITTER.facts += len(run.log)
         sink.close()

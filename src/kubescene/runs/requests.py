@@ -19,6 +19,7 @@ from kubescene.shortcuts import ALL, Shortcuts
 from kubescene.types import JsonObject
 
 if TYPE_CHECKING:
+    from kubescene.autoscalers.available import PluginSource
     from kubescene.results.measures.own import OwnFunction
 
 
@@ -35,9 +36,12 @@ class RunRequest:
     ``strict``, what nobody acts on is a fault instead of a warning; with ``thorough``, objects that
     the API would refuse are faults before anything is played. ``shortcuts`` are what is only
     faster, and may be left out. ``without`` are built-in controllers that are not there.
-    ``explained`` are the pods
+    ``snapshot`` is a file with the objects that are there when it begins; it wins over
+    ``spec.simulation.snapshot``. ``explained`` are the pods
     whose explanations are kept, all if it is None. ``measures`` are functions of a run that
-    expectations may name as ``measures.FUNCTION``.
+    expectations may name as ``measures.FUNCTION``. ``autoscalers`` are classes that
+    PluginAutoscalers may choose, ``autoscaler_processes`` commands of others; a process is started
+    for the run, and ends with it.
     """
 
     scenario: JsonObject
@@ -45,6 +49,8 @@ class RunRequest:
     seed: int | None = None
     controllers: Mapping[str, ControllerFactory] = field(default_factory=dict)
     reconcilers: Sequence[type] = ()
+    autoscalers: "Sequence[PluginSource]" = ()
+    autoscaler_processes: Sequence[str] = ()
     results: ResultsStrategy = ResultsStrategy.AT_MOVING_NEXT_STEP
     full_status: bool = False
     scheduler: SchedulerOptions = field(default_factory=SchedulerOptions)
@@ -56,6 +62,7 @@ class RunRequest:
     measures: "Sequence[OwnFunction]" = ()
     shortcuts: Shortcuts = ALL
     without: frozenset[str] = frozenset()
+    snapshot: Path | None = None
 
 
 def read(scenario: str | Path | AnyObject) -> JsonObject:
@@ -89,7 +96,7 @@ def inputs_of(request: RunRequest) -> list[Path]:
     _, operations = operations_of(request.scenario)
     creations = [each.get("createOperation") for each in operations if isinstance(each, dict)]
     names = [each.get("objectFrom") for each in creations if isinstance(each, dict)]
-    files = [request.source] if request.source is not None else []
+    files = [each for each in (request.source, request.snapshot) if each is not None]
     if request.folder is not None:
         folder = ScenarioFolder(request.folder)
         inside = (name for name in names if isinstance(name, str) and folder.holds(name))

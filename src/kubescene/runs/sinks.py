@@ -102,7 +102,7 @@ class DirectorySink(Instrument):
         output = self._output = OutputDirectory(self.path, header)
         self.explanations = ExplanationFile(output.explanations_path)
         for fact in log.read():
-            output.write_line(fact)
+            output.record(fact)
         log.follow(output.record)
 
     def explain(self, pod: str, line: Line) -> None:

@@ -4,10 +4,12 @@ This is the only place that does it. `stage` makes a world of its own for a `Run
 has a world and a Scenario that is stored there, as a server has, makes a `StagedRun` of them.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+
+from msgspec import structs
 
 from kubescene.actors import Actor
 from kubescene.api.options import LASTING
@@ -16,10 +18,11 @@ from kubescene.cluster import ClusterOptions, ClusterWorld, builtin_controllers
 from kubescene.controllers.authoring import controller_from
 from kubescene.controllers.registrations import ControllerRegistrations, Registration
 from kubescene.errors import ApiError, ScenarioError
+from kubescene.registry import Registry
 from kubescene.results.summary import SummaryFold, folded
 from kubescene.runs.examination import Examination, evaluation
 from kubescene.runs.requests import RunRequest
-from kubescene.runs.sinks import MemorySink, Sink
+from kubescene.runs.sinks import DirectorySink, MemorySink, Sink
 from kubescene.runs.worlds import RunWorld
 from kubescene.scenario.documents import with_scheduler, with_seed, without_status
 from kubescene.scenario.engine import Engine, EngineMoment
@@ -35,7 +38,15 @@ from kubescene.timeline.explanations import ExplanationRecorder, Line
 from kubescene.timeline.files import Header
 from kubescene.types import JsonObject
 
+if TYPE_CHECKING:
+    from kubescene.snapshots import Snapshot
+
 USER = Actor("kubescene-run")
+CONFIGURATION: JsonObject = {
+    "apiVersion": "kubescheduler.config.k8s.io/v1",
+    "kind": "KubeSchedulerConfiguration",
+}
+"""What an export of kube-scheduler-simulator may leave out of its configuration."""
 W = TypeVar("W", bound=RunWorld)
 
 
@@ -76,13 +87,15 @@ class Account:
         self.sink = sink or MemorySink()
         self.log = TimelineLog()
         self._fold = SummaryFold() if is_watched else None
+        # Explanations are kept, or written soon; other threads shall not wait for them.
+        puts_off = not is_watched and (explained is None or isinstance(self.sink, DirectorySink))
         if self._fold is not None:
             self.log.follow(self._fold.add)
         self.recorder = TimelineRecorder(
             cluster.clock,
             self.log,
             role_of=cluster.registry.role_of,
-            puts_off=not is_watched and explained is None and isinstance(self.sink, MemorySink),
+            puts_off=puts_off,
         )
         self.onlookers: tuple[Instrument, ...] = (
             self.recorder,
@@ -99,7 +112,8 @@ class Account:
 class StagedRun(Generic[W]):
     """A Scenario in a world, and its account.
 
-    ``options`` are those that the world has, or will begin anew with.
+    ``options`` are those that the world has, or will begin anew with. The objects of ``snapshot``
+    are there when it begins.
     """
 
     def __init__(
@@ -113,6 +127,7 @@ class StagedRun(Generic[W]):
         request: RunRequest | None = None,
         stage: Stage | None = None,
         listed: OperationList | None = None,
+        snapshot: "Snapshot | None" = None,
     ) -> None:
         self.cluster = cluster
         self.scenario = scenario
@@ -127,7 +142,9 @@ class StagedRun(Generic[W]):
             scheduler=options.scheduler,
             strict=request is not None and request.strict,
             thorough=request is not None and request.thorough,
+            restores=snapshot is not None,
             own=own,
+            autoscalers=options.autoscaler_plugins,
         )
         folder = None if request is None else request.folder
         self.engine = Engine(
@@ -140,6 +157,7 @@ class StagedRun(Generic[W]):
             partial(evaluation, own=own),
             stage=stage,
             listed=listed,
+            furnish=None if snapshot is None else partial(restored, cluster.registry, snapshot),
         )
 
     @property
@@ -150,6 +168,7 @@ class StagedRun(Generic[W]):
         """The world will begin anew with other options than it was staged with."""
         self.options = options
         self.examination.scheduler = options.scheduler
+        self.examination.autoscalers = options.autoscaler_plugins
 
     def play(self) -> Iterator[EngineMoment]:
         """Moment by moment; what happened is kept from the first on that its input allows."""
@@ -180,8 +199,14 @@ def stage(
     scenario = without_status(with_seed(request.scenario, request.seed))
     if not request.shortcuts.alike_operations:
         listed = OperationList.of(scenario, alike=False)
-    options = cluster_options(scenario, request.seed, request.scheduler)
-    options = replace(options, shortcuts=request.shortcuts, without=request.without)
+    snapshot = snapshot_for(scenario, request)
+    options = cluster_options(scenario, request.seed, request.scheduler, snapshot)
+    options = replace(
+        options,
+        shortcuts=request.shortcuts,
+        without=request.without,
+        autoscaler_plugins=tuple(request.autoscalers),
+    )
     cluster = ClusterWorld(options, controllers=registrations(options, request))
     account = Account(cluster, sink, explained=request.explained)
     cluster.observe(*account.onlookers, *instruments)
@@ -194,7 +219,38 @@ def stage(
         results=request.results,
         request=request,
         listed=listed,
+        snapshot=snapshot,
     )
+
+
+def snapshot_for(scenario: JsonObject, request: RunRequest) -> "Snapshot | None":
+    """What is there when it begins, if anything is; raises `ScenarioError`.
+
+    Nobody who has none loads what reads them.
+    """
+    simulation = (scenario.get("spec") or {}).get("simulation")
+    name = simulation.get("snapshot") if isinstance(simulation, dict) else None
+    if request.snapshot is None and not (isinstance(name, str) and name and request.folder):
+        return None  # what else it is, the engine says
+    from kubescene.snapshots import read_snapshot
+
+    if request.snapshot is not None:
+        return read_snapshot(request.snapshot)
+    assert isinstance(name, str)
+    assert request.folder is not None
+    try:
+        return read_snapshot(ScenarioFolder(request.folder).file(name))
+    except ScenarioError as error:
+        path = ("spec", "simulation", "snapshot")
+        raise ScenarioError(error.message, where=error.where, path=path) from error
+
+
+def restored(registry: Registry, snapshot: "Snapshot") -> Sequence[str]:
+    """Put it into the world; returns what is to be known of it, as warnings."""
+    from kubescene.snapshots import restore
+
+    refused = restore(registry, snapshot)
+    return [f"snapshot: {each}" for each in (*snapshot.unknowns, *snapshot.told_left_out, *refused)]
 
 
 def explainer(sink: Sink, pods: frozenset[str] | None) -> Callable[[str, Line], None]:
@@ -229,7 +285,10 @@ def registrations(options: ClusterOptions, request: RunRequest) -> ControllerReg
 
 
 def cluster_options(
-    scenario: JsonObject, seed: int | None, scheduler: SchedulerOptions | None = None
+    scenario: JsonObject,
+    seed: int | None,
+    scheduler: SchedulerOptions | None = None,
+    snapshot: "Snapshot | None" = None,
 ) -> ClusterOptions:
     """What ``spec.simulation`` asks of the cluster; a fault there is reported by the engine.
 
@@ -240,6 +299,8 @@ def cluster_options(
         simulation = parse_simulation((scenario.get("spec") or {}).get("simulation"))
     except ScenarioError:
         simulation = Simulation()
+    if snapshot is not None:
+        simulation = as_in(snapshot, simulation)
     return ClusterOptions(
         seed=simulation.seed if seed is None else seed,
         start=simulation.start,
@@ -247,5 +308,17 @@ def cluster_options(
         kubelet=simulation.kubelet,
         workloads=simulation.workloads,
         autoscaler=simulation.autoscaler,
+        karpenter=simulation.karpenter,
+        autoscaling=simulation.autoscaling,
         scheduler=simulation.scheduler_options((scheduler or SchedulerOptions()).at_once()),
     )
+
+
+def as_in(snapshot: "Snapshot", simulation: Simulation) -> Simulation:
+    """The settings with those that a snapshot brings, where the scenario says nothing."""
+    if simulation.start is None and snapshot.taken_at is not None:
+        simulation = structs.replace(simulation, start=snapshot.taken_at)
+    config = snapshot.scheduler_config
+    if simulation.scheduler_config is None and config is not None:
+        simulation = structs.replace(simulation, scheduler_config=CONFIGURATION | config)
+    return simulation

@@ -4,7 +4,7 @@
 name: here it is `kubescene.scenario.world.World`, and each protocol adds what its users ask.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
 from kubescene.cluster.lending import Lending
@@ -57,8 +57,12 @@ class LendableWorld(RunWorld, Protocol):
         ...
 
 
-class ServedWorld(LendableWorld, ForkableWorld, Protocol):
+class ServedWorld(LendableWorld, Protocol):
     """A world that one thread turns while others ask."""
+
+    def twin_maker(self) -> Callable[[], ForkableWorld]:
+        """What makes a world of the same objects on any thread, for questions that take long."""
+        ...
 
     @property
     def slots(self) -> Sequence[Slot]:

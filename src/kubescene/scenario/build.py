@@ -122,6 +122,12 @@ class ScenarioBuilder:
         nodes = {"names": [*names]} if names else {}
         return self._add("drainOperation", {**nodes, **flags}, id)
 
+    def replay(self, file: str, *, form: str = "", id: str = "") -> Self:
+        """Play what others than controllers did in a history, while time passes."""
+        return self._add(
+            "replayOperation", {"file": file, **({"format": form} if form else {})}, id
+        )
+
     def advance(self, duration: str, *, id: str = "") -> Self:
         """Let virtual time pass after the step has come to rest: ``advance("5m")``."""
         return self._add("advanceOperation", {"duration": duration}, id)

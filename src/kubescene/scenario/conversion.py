@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any
 
 from kubescene.api.builtin import builtin_scheme
-from kubescene.api.kinds import SCENARIO
+from kubescene.api.kinds import API_SERVER, ROOT_CERTIFICATE, SCENARIO
 from kubescene.controllers.builtin.nodes.nodeset import NODE_SET
 from kubescene.errors import ScenarioError
 from kubescene.registry.bootstrap import SYSTEM_NAMESPACES, SYSTEM_PRIORITIES
@@ -36,6 +36,9 @@ APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 NODE_STATUS = ("capacity", "allocatable", "images", "conditions", "declaredFeatures", "features")
 """What a node's status says about it; the rest is how it fares."""
 
+PODS_OF_A_NODE = "110"
+"""What a kubelet allows that nobody told otherwise."""
+
 LEFT_OUT: Mapping[str, str] = {
     "ComponentStatus": "bookkeeping",
     "ControllerRevision": "bookkeeping",
@@ -47,8 +50,28 @@ LEFT_OUT: Mapping[str, str] = {
     "PodMetrics": "a measurement",
     "Secret": "confidential, and nobody here reads it",
 }
-RECREATED = {"ReplicaSet": ("Deployment",), "Pod": ("ReplicaSet", "StatefulSet", "DaemonSet")}
+RECREATED = {
+    "ReplicaSet": ("Deployment",),
+    "Job": ("CronJob",),
+    "Pod": ("ReplicaSet", "StatefulSet", "DaemonSet", "Job", "ReplicationController"),
+}
 """Kinds that a controller here makes again from their owner of these kinds."""
+ADOPTED = {"ReplicaSet": ("Deployment",), "Pod": ("ReplicaSet", "DaemonSet", "Job")}
+"""Those that it takes over instead, by their labels, if they are placed where they were.
+
+A StatefulSet would replace its pods: only its own revisions say of which template they are.
+"""
+MIRROR = "kubernetes.io/config.mirror"
+OF_AN_ADDRESS = ("clusterIP", "clusterIPs", "healthCheckNodePort", "ipFamilies")
+"""Of a Service: what one cluster has handed out, and another would refuse."""
+OF_A_BINDING = (
+    "pv.kubernetes.io/bind-completed",
+    "pv.kubernetes.io/bound-by-controller",
+    "volume.kubernetes.io/selected-node",
+)
+"""Annotations by which a binder remembers what it did in another cluster."""
+OF_A_JOB = ("controller-uid", "batch.kubernetes.io/controller-uid")
+"""Labels of a Job's pods that its API server makes of its uid."""
 
 ORDER = (
     "CustomResourceDefinition",
@@ -116,6 +139,8 @@ class Conversion:
 
     scenario: JsonObject
     left_out: Counter[tuple[str, str]] = field(default_factory=Counter)
+    orphans: Counter[str] = field(default_factory=Counter)
+    """Pods that nobody would make again, by the kind of their owner."""
     unknown: Counter[str] = field(default_factory=Counter)
     """Objects of kinds that no API server here would take, by ``Kind.group``; they are in it."""
 
@@ -170,16 +195,25 @@ def scenario_from(
     present = {(str(obj.get("kind")), *_place(obj)) for obj in given}
     defined = _defined(given)
     kept: dict[tuple[str, ...], JsonObject] = {}
+    newest: dict[tuple[str, ...], int] = {}
     for obj in given:
-        if why := _why_not(obj, present) or _is_repeated(obj, kept, placed=placed):
+        if why := _why_not(obj, present, placed=placed):
             conversion.left_out[str(obj.get("kind")), why] += 1
             continue
+        if why := _is_repeated(obj, kept, newest, placed=placed):
+            conversion.left_out[str(obj.get("kind")), why] += 1
+            if why != OLDER_BEFORE:
+                continue
         unknown = _unknown(obj, defined)
         if unknown and known_only:
             conversion.left_out[unknown, "nobody here knows the kind"] += 1
         else:
             conversion.unknown.update([unknown] if unknown else [])
-            kept[_identity(obj, len(kept))] = cleaned(obj, placed=placed)
+            if owner := _stranger(obj, present):
+                conversion.orphans[owner] += 1
+            identity = _identity(obj, len(kept))
+            newest[identity] = _version(obj)
+            kept[identity] = cleaned(obj, placed=placed)
     created = [*_missing_namespaces(kept.values()), *kept.values()]
     ranks = {kind: rank for rank, kind in enumerate(ORDER)}
     created.sort(key=lambda obj: ranks.get(obj["kind"], len(ranks)))
@@ -196,6 +230,20 @@ def scenario_from(
         "spec": {"operations": operations},
     }
     return conversion
+
+
+def creation_of_nodes(
+    name: str, offers: Mapping[str, str], number: int, labels: Mapping[str, str] | None = None
+) -> JsonObject:
+    """An operation of the first step that creates so many nodes that are alike."""
+    named = f"{name}-$(INDEX)"
+    node = {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": named, "labels": {"kubernetes.io/hostname": named, **(labels or {})}},
+        "status": {"capacity": dict(offers), "allocatable": dict(offers)},
+    }
+    return {"step": 1, "createOperation": {"object": node, "count": number}}
 
 
 def _defined(objects: Iterable[JsonObject]) -> set[tuple[str, str]]:
@@ -225,12 +273,28 @@ def _builtin_kinds() -> frozenset[tuple[str, str]]:
     return frozenset((each.api_version, each.kind) for each in (*kinds, NODE_SET))
 
 
-def _is_repeated(obj: JsonObject, kept: Mapping[Any, JsonObject], *, placed: bool) -> str:
-    """Why an object is left out that came before; one that is another then is a fault."""
-    before = kept.get(_identity(obj, len(kept)))
+OLDER_BEFORE = "it is given twice, and this is the older one"
+
+
+def _is_repeated(
+    obj: JsonObject,
+    kept: Mapping[Any, JsonObject],
+    newest: Mapping[tuple[str, ...], int],
+    *,
+    placed: bool,
+) -> str:
+    """Why an object is left out that came before, or the one before it (`OLDER_BEFORE`).
+
+    Of two that differ the one with the higher resourceVersion counts; without any it is a fault.
+    """
+    identity = _identity(obj, len(kept))
+    before = kept.get(identity)
     if before is None:
         return ""
     if before != cleaned(obj, placed=placed):
+        version = _version(obj)
+        if version and newest.get(identity):
+            return OLDER_BEFORE if version > newest[identity] else "it is given twice, and older"
         namespace, name = _place(obj)
         named = f"{obj['kind']} {namespace + '/' if namespace else ''}{name}"
         raise ScenarioError("it is given twice, and not the same: keep one of them", where=named)
@@ -244,6 +308,25 @@ def _identity(obj: JsonObject, number: int) -> tuple[str, ...]:
     return (group, obj["kind"], *(place if place[1] else ("", "", str(number))))
 
 
+def _version(obj: JsonObject) -> int:
+    text = str(_metadata(obj).get("resourceVersion") or "")
+    return int(text) if text.isdecimal() else 0
+
+
+def _stranger(obj: JsonObject, present: set[tuple[str, str, str]]) -> str:
+    """The kind of a pod's controller that is not here or is nobody's to run; else empty."""
+    if obj["kind"] != "Pod":
+        return ""
+    metadata = _metadata(obj)
+    for owner in metadata.get("ownerReferences") or ():
+        if not owner.get("controller") or owner.get("kind") == "Node":
+            continue
+        place = (str(owner.get("kind")), metadata.get("namespace") or "", str(owner.get("name")))
+        if owner.get("kind") not in RECREATED["Pod"] or place not in present:
+            return str(owner.get("kind"))
+    return ""
+
+
 def _place(obj: JsonObject) -> tuple[str, str]:
     metadata = _metadata(obj)
     return metadata.get("namespace") or "", metadata.get("name") or ""
@@ -252,7 +335,9 @@ def _place(obj: JsonObject) -> tuple[str, str]:
 def cleaned(obj: JsonObject, *, placed: bool) -> JsonObject:
     """An object as its author might have written it."""
     metadata = _without(_metadata(obj), *POPULATED, "ownerReferences", "finalizers")
-    annotations = _without(metadata.get("annotations") or {}, APPLIED)
+    annotations = _without(metadata.get("annotations") or {}, APPLIED, *OF_A_BINDING)
+    if obj["kind"] == "Job" and not placed and isinstance(metadata.get("labels"), Mapping):
+        metadata["labels"] = _without(metadata["labels"], *OF_A_JOB)
     metadata = _without(metadata, "annotations")
     if annotations:
         metadata["annotations"] = annotations
@@ -264,13 +349,47 @@ def cleaned(obj: JsonObject, *, placed: bool) -> JsonObject:
     if obj["kind"] == "Node":
         status = obj.get("status") or {}
         result["status"] = {part: status[part] for part in NODE_STATUS if part in status}
-    elif obj["kind"] == "Pod" and isinstance(spec := obj.get("spec"), Mapping):
-        left_out = () if placed else ("nodeName",)
-        result["spec"] = _without_token(_without(spec, *left_out))
+        return result
+    if isinstance(spec := obj.get("spec"), Mapping):
+        result["spec"] = _spec_of(obj, spec, placed=placed)
     return result
 
 
-def _why_not(obj: JsonObject, present: set[tuple[str, str, str]]) -> str:
+def _spec_of(obj: JsonObject, spec: Mapping[str, Any], *, placed: bool) -> JsonObject:
+    """A spec without what only the cluster that it comes from could know."""
+    kind = obj["kind"]
+    if kind == "Pod":
+        left_out = () if placed or is_static(obj) else ("nodeName",)
+        return _without_token(_without(spec, *left_out))
+    if kind == "Service" and spec.get("clusterIP") != "None":
+        return _without(spec, *OF_AN_ADDRESS)
+    if kind == "PersistentVolume" and isinstance(claim := spec.get("claimRef"), Mapping):
+        return {**spec, "claimRef": _without(claim, "uid", "resourceVersion")}
+    if kind == "Job" and not spec.get("manualSelector"):
+        return _job_spec(spec, placed=placed)
+    return dict(spec)
+
+
+def _job_spec(spec: Mapping[str, Any], *, placed: bool) -> JsonObject:
+    """A Job whose selector is made anew; or, if its pods stay, one that finds them."""
+    if placed:
+        return {**spec, "manualSelector": True}
+    template = spec.get("template")
+    if not isinstance(template, Mapping) or not isinstance(template.get("metadata"), Mapping):
+        return _without(spec, "selector")
+    metadata = dict(template["metadata"])
+    if isinstance(metadata.get("labels"), Mapping):
+        metadata["labels"] = _without(metadata["labels"], *OF_A_JOB)
+    return {**_without(spec, "selector"), "template": {**template, "metadata": metadata}}
+
+
+def is_static(pod: JsonObject) -> bool:
+    """Whether its node runs it from a file: it is nowhere else, and ends with the node."""
+    annotations = _metadata(pod).get("annotations")
+    return isinstance(annotations, Mapping) and MIRROR in annotations
+
+
+def _why_not(obj: JsonObject, present: set[tuple[str, str, str]], *, placed: bool) -> str:
     """Why an object is left out; empty if it is not."""
     kind, metadata = obj.get("kind"), _metadata(obj)
     if not isinstance(kind, str) or not obj.get("apiVersion"):
@@ -279,19 +398,18 @@ def _why_not(obj: JsonObject, present: set[tuple[str, str, str]]) -> str:
         return "its items are not a list"
     if kind in LEFT_OUT:
         return LEFT_OUT[kind]
-    name = metadata.get("name")
-    if kind == "Namespace" and name in SYSTEM_NAMESPACES:
-        return "every cluster has it"
-    if kind == "PriorityClass" and name in SYSTEM_PRIORITIES:
-        return "every cluster has it"
-    if kind == "ServiceAccount" and name == "default":
-        return "every namespace has it"
-    if kind == "ConfigMap" and name == "kube-root-ca.crt":
-        return "every namespace has it"
+    if why := _why_there(kind, metadata):
+        return why
     if kind == "Pod" and (obj.get("status") or {}).get("phase") in ("Succeeded", "Failed"):
         return "it has ended"
+    if kind == "Pod" and metadata.get("deletionTimestamp"):
+        return "it is being deleted"
+    if kind == "Job" and _has_finished(obj):
+        return "it has finished"
     for owner in metadata.get("ownerReferences") or ():
         makes_again = owner.get("kind") in RECREATED.get(kind, ())
+        if placed and owner.get("kind") in ADOPTED.get(kind, ()):
+            continue
         if (
             owner.get("controller")
             and makes_again
@@ -299,6 +417,33 @@ def _why_not(obj: JsonObject, present: set[tuple[str, str, str]]) -> str:
         ):
             return "its controller makes it again"
     return ""
+
+
+def _why_there(kind: str, metadata: JsonObject) -> str:
+    """Why an object need not be created; empty if it has to be."""
+    name = metadata.get("name")
+    if kind == "Namespace" and name in SYSTEM_NAMESPACES:
+        return "every cluster has it"
+    if kind == "PriorityClass" and name in SYSTEM_PRIORITIES:
+        return "every cluster has it"
+    if kind == "ServiceAccount" and name == "default":
+        return "every namespace has it"
+    if kind == "ConfigMap" and name == ROOT_CERTIFICATE:
+        return "every namespace has it"
+    if kind == "Service" and (metadata.get("namespace") or "default", name) == API_SERVER:
+        return "it is the API server's own"
+    return ""
+
+
+def _has_finished(job: JsonObject) -> bool:
+    status = job.get("status")
+    conditions = status.get("conditions") if isinstance(status, Mapping) else None
+    return any(
+        isinstance(each, Mapping)
+        and each.get("type") in ("Complete", "Failed")
+        and each.get("status") == "True"
+        for each in (conditions if isinstance(conditions, list) else ())
+    )
 
 
 def _missing_namespaces(objects: Collection[JsonObject]) -> Iterator[JsonObject]:

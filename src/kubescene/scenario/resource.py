@@ -163,8 +163,7 @@ class ScenarioResource(ToldStatus):
 
     def is_mine(self, record: Record) -> bool:
         """Whether the engine wrote it: then the spec is the one that is known."""
-        payload = record.payload
-        return isinstance(payload, tuple) and any(part is self._spec for part in payload)
+        return record.holds(self._spec)
 
     @property
     def data(self) -> bytes:

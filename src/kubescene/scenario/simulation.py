@@ -1,16 +1,23 @@
 """``spec.simulation``: our extensions to the KEP, and what is wrong with them in plain words."""
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec import Struct
 
 from kubescene.clock import parse_duration, parse_time
+from kubescene.controllers.builtin.autoscaling.flags import DEFAULTS as AUTOSCALING
+from kubescene.controllers.builtin.autoscaling.flags import (
+    AutoscalingSettings,
+    read_horizontal,
+    read_vertical,
+)
 from kubescene.controllers.kubelet import NO_DELAYS, KubeletDelays
 from kubescene.controllers.kubelet.behaviour import WorkloadBehaviour, read_workload
 from kubescene.errors import ConfigurationError, ScenarioError, SchedulerConfigurationError
+from kubescene.karpenter.flags import KarpenterFlags, read_karpenter_flags
 from kubescene.node_autoscaling.flags import AutoscalerSettings, read_settings
 from kubescene.scheduler import SchedulerOptions, configuration
 from kubescene.scheduler.framework.explain import Explain
@@ -20,6 +27,7 @@ MAX_MINOR_STEPS = 1_000_000
 MAX_SETTLE_ROUNDS = 10_000
 FIELDS = (
     "seed",
+    "snapshot",
     "startTime",
     "explain",
     "annotations",
@@ -27,21 +35,29 @@ FIELDS = (
     "kubelet",
     "workloads",
     "clusterAutoscaler",
+    "karpenter",
+    "horizontalPodAutoscaler",
+    "verticalPodAutoscaler",
     "maxMinorSteps",
     "maxSettleRounds",
 )
-KUBELET_FIELDS = ("startDelay", "readyDelay", "terminateDelay")
+DELAYS = ("startDelay", "readyDelay", "terminateDelay")
+SERIAL_PULLS = "serializeImagePulls"
+KUBELET_FIELDS = (*DELAYS, SERIAL_PULLS)
 WHERE = "spec.simulation"
 SCHEDULER_CONFIG = f"{WHERE}.schedulerConfig"
 FIELD = re.compile(r'(?:strict decoding error: )?(?:unknown field ")?([A-Za-z][\w.\[\]]*)(?:: |")')
 """The field with which a complaint begins."""
 STEP = re.compile(r"[^.\[\]]+")
+T = TypeVar("T")
 
 
 class Simulation(Struct, frozen=True):
     """How a scenario is played; the defaults are those of a plain run."""
 
     seed: int = 0
+    snapshot: str = ""
+    """The file, beside the scenario, with the objects that are there when it begins."""
     start: int | None = None
     explain: Explain = Explain.AUTO
     max_minor_steps: int = MAX_MINOR_STEPS
@@ -49,6 +65,8 @@ class Simulation(Struct, frozen=True):
     kubelet: KubeletDelays = NO_DELAYS
     workloads: tuple[WorkloadBehaviour, ...] = ()
     autoscaler: AutoscalerSettings | None = None
+    karpenter: KarpenterFlags | None = None
+    autoscaling: AutoscalingSettings = AUTOSCALING
     annotations: bool = False
     scheduler_config: ReadOnlyObject | None = None
     """A KubeSchedulerConfiguration without faults of its own; which plugins exist is not asked."""
@@ -71,17 +89,26 @@ def parse_simulation(value: Any) -> Simulation:
     """Read ``spec.simulation``; unknown members are a fault, since they would do nothing."""
     given = check_members(value, FIELDS, WHERE)
     delays = check_members(given.get("kubelet"), KUBELET_FIELDS, f"{WHERE}.kubelet")
+    start, ready, terminate = (_delay(delays, name) for name in DELAYS)
     return Simulation(
         seed=_whole(given, "seed", 0, least=None),
+        snapshot=_text(given, "snapshot"),
         start=_start(given.get("startTime")),
         explain=_explain(given.get("explain", Explain.AUTO)),
         annotations=_flag(given, "annotations"),
         scheduler_config=_scheduler_config(given.get("schedulerConfig")),
         max_minor_steps=_whole(given, "maxMinorSteps", MAX_MINOR_STEPS, least=1),
         max_settle_rounds=_whole(given, "maxSettleRounds", MAX_SETTLE_ROUNDS, least=1),
-        kubelet=KubeletDelays(*(_delay(delays, name) for name in KUBELET_FIELDS)),
+        kubelet=KubeletDelays(
+            start, ready, terminate, serial_pulls=_flag(delays, SERIAL_PULLS, "kubelet")
+        ),
         workloads=_workloads(given.get("workloads")),
-        autoscaler=_autoscaler(given.get("clusterAutoscaler")),
+        autoscaler=_flags(given, "clusterAutoscaler", read_settings, None),
+        karpenter=_flags(given, "karpenter", read_karpenter_flags, None),
+        autoscaling=AutoscalingSettings(
+            _flags(given, "horizontalPodAutoscaler", read_horizontal, AUTOSCALING.horizontal),
+            _flags(given, "verticalPodAutoscaler", read_vertical, AUTOSCALING.vertical),
+        ),
     )
 
 
@@ -120,10 +147,18 @@ def _whole(given: Mapping[str, Any], name: str, default: int, *, least: int | No
     return value
 
 
-def _flag(given: Mapping[str, Any], name: str) -> bool:
+def _flag(given: Mapping[str, Any], name: str, of: str = "") -> bool:
     value = given.get(name, False)
     if not isinstance(value, bool):
-        raise ScenarioError(f"{name} must be true or false, not {value!r}", where=WHERE)
+        where = f"{WHERE}.{of}" if of else WHERE
+        raise ScenarioError(f"{name} must be true or false, not {value!r}", where=where)
+    return value
+
+
+def _text(given: Mapping[str, Any], name: str) -> str:
+    value = given.get(name, "")
+    if not isinstance(value, str):
+        raise ScenarioError(f"{name} must be text, not {value!r}", where=WHERE)
     return value
 
 
@@ -181,15 +216,21 @@ def _workloads(value: Any) -> tuple[WorkloadBehaviour, ...]:
     return tuple(_workload(each, number) for number, each in enumerate(value))
 
 
-def _autoscaler(value: Any) -> AutoscalerSettings | None:
+def _flags(
+    given: Mapping[str, Any],
+    name: str,
+    read: Callable[[Mapping[str, object], str], T],
+    default: T | None,
+) -> Any:
+    """What flags of a program say, by their own names."""
+    value, where = given.get(name), f"{WHERE}.{name}"
     if value is None:
-        return None
-    where = f"{WHERE}.clusterAutoscaler"
+        return default
     path = tuple(where.split("."))
     if not isinstance(value, Mapping):
         raise ScenarioError("must be an object: flags by their names", where=where, path=path)
     try:
-        return read_settings(value, where)
+        return read(value, where)
     except ConfigurationError as error:
         raise ScenarioError(str(error).removeprefix(f"{where}: "), where=where, path=path) from None
 

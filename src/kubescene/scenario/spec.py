@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
@@ -49,6 +50,7 @@ class OperationKind(StrEnum):
     ADVANCE = "Advance"
     EVICT = "Evict"
     DRAIN = "Drain"
+    REPLAY = "Replay"
 
     @property
     def field(self) -> str:
@@ -76,6 +78,8 @@ class Operation(Struct, frozen=True, eq=False):
     """The field of the spec that holds it; in a draft ``events``."""
     alike: tuple[SharedBody | None, ...] = ()
     """What each object that it creates has in common with others, of this or other operations."""
+    file: Path | None = None
+    """The history that is replayed."""
 
     def __eq__(self, other: object) -> bool:
         """Whether both say the same, whatever they are like."""
@@ -206,7 +210,7 @@ def normalised(
     listed: OperationList | None = None,
 ) -> ScenarioSpec:
     """The values of a scenario without faults."""
-    spec = scenario["spec"]
+    spec = scenario.get("spec") or {}
     return ScenarioSpec(
         operations=tuple(_operations(listed or OperationList.of(scenario), folder)),
         simulation=parse_simulation(spec.get("simulation")),
@@ -241,8 +245,17 @@ def _operation(listed: OperationList, index: int, folder: ScenarioFolder | None)
             objects = tuple(map(like, objects, alike))
         else:
             body["object"] = like(body["object"], alike[0])
+    is_replay = kind is OperationKind.REPLAY and folder is not None
     return Operation(
-        listed.ids[index], index, item["step"], kind, body, objects, listed.field, alike
+        listed.ids[index],
+        index,
+        item["step"],
+        kind,
+        body,
+        objects,
+        listed.field,
+        alike,
+        folder.file(body["file"]) if is_replay and folder is not None else None,
     )
 
 

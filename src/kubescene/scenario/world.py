@@ -14,9 +14,8 @@ from kubescene.client import Client
 from kubescene.clock import Clock, EventQueue, ScenarioStep, Streams
 from kubescene.control import Crank, Slot
 from kubescene.controllers.registrations import ControllerRegistrations
-from kubescene.lane import Lane
+from kubescene.lane import CreateAlike, Lane
 from kubescene.scenario.edits import IgnoredOperation
-from kubescene.scenario.operations import CreateAlike
 from kubescene.scenario.outside import OutsideController, OutsideStatus
 from kubescene.scenario.phases import ScenarioPhase, StepPhase
 from kubescene.timeline import Instruments, Outcome

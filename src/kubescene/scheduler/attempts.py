@@ -35,6 +35,7 @@ from kubescene.scheduler.queue.scheduling_queue import SchedulingQueue
 from kubescene.scheduler.queue.waiting_places import Place, QueuedPod
 from kubescene.scheduler.state.nominations import Nominations
 from kubescene.scheduler.state.placed_pods import PlacedPods
+from kubescene.scheduler.state.pod_kinds import PodSignature
 from kubescene.scheduler.state.pods import PodInfo
 from kubescene.scheduler.telling import notices
 from kubescene.scheduler.telling.attempt_reports import AttemptReports
@@ -72,6 +73,10 @@ class Attempts:
     ) -> None:
         self.undecided: tuple[QueuedPod, Undecided] | None = None
         """The decision that waits for an extender."""
+        self.busy_kind: PodSignature | None = None
+        """That of the last pod whose attempt was more than a decision and Bind: it failed, made
+        others leave, or plugins had something to do. Until one has an attempt that was not more.
+        """
         self._asking: list[Binding] = []
         self._cycles = cycles
         self._queue = queue
@@ -193,6 +198,8 @@ class Attempts:
     def _bound(self, binding: Binding) -> None:
         """The pod is bound: PostBind, and telling of it."""
         entry, decision = binding.entry, binding.decision
+        if not entry.pod.nominated_node and decision.binds_alone(entry.pod):
+            self.busy_kind = None
         self._queue.done(entry)
         try:
             binding.post_bind()
@@ -238,6 +245,7 @@ class Attempts:
     def failed(self, entry: QueuedPod, decision: Decision, binding: Binding | None = None) -> bool:
         """Write and tell a failure, and put the pod back; returns whether anything was written."""
         pod = entry.pod
+        self.busy_kind = pod.signature.kind
         still_pending = self._queue.get(pod.uid) is entry
         acts = still_pending and decision.effect is not None
         if acts and decision.effect is not None:

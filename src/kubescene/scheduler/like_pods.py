@@ -4,7 +4,7 @@ Three questions about the next pod in place of a turn. Whatever they leave out i
 nobody is there to see it: no binding waits, nobody is asked, no pod waits for an event.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from msgspec.structs import replace
 
@@ -71,8 +71,10 @@ class LikePods:
         if entry is None:
             return "the last pod"
         pod = entry.pod
-        has_claims = pod.spec.claims or pod.spec.unnamed  # mostly there is more to these
-        if has_claims or not binds_at_once(pod, self._cycles[pod.scheduler_name]):
+        if pod.signature.kind is self._attempts.busy_kind:
+            return "those like it take more than a binding"
+        cycle = self._cycles[pod.scheduler_name]
+        if pod.spec.claims or asked_before_binding(pod, cycle) is None:
             return "more than a binding"
         return ""
 
@@ -82,7 +84,7 @@ class LikePods:
 
         Then it has to be told of each: the lane says `assume`, and `done` once the pod is bound.
         """
-        return self._queue.is_waited_in or bool(self._nodes.images.known)
+        return self._queue.hears_of_pods or bool(self._nodes.images.known)
 
     def next(self) -> QueuedPod | None:
         """The pod whose turn it is; None if it is the last, or if none is ready."""
@@ -110,12 +112,13 @@ class LikePods:
         if follows and (found := cycle.fast.decide_next(entry.pod, counted=counted)) is not None:
             return found
         pod, nominations = entry.pod, self._nominations
-        if not binds_at_once(pod, cycle):
-            return None
         if nominations and nominations.node_of(pod):
             return None
         explain = self._reports.wanted
-        return cycle.fast.decide(pod, explain) or self._decide(entry, cycle, explain)
+        known = cycle.fast.decide(pod, explain, binds_at_once=True)
+        if known is not None or asked_before_binding(pod, cycle) is None:
+            return known
+        return self._decide(entry, cycle, explain)
 
     def _decide(self, entry: QueuedPod, cycle: Cycle, explain: Explain | None) -> Decision | None:
         """The same by a whole cycle."""
@@ -134,9 +137,11 @@ class LikePods:
         except Exception:
             attempts.recover(entry)
             raise
-        if decision.node and not (decision.traceback or decision.extenders or decision.effect):
+        is_usual = not (decision.traceback or decision.extenders or decision.effect)
+        if is_usual and decision.binds_alone(entry.pod):
             return decision
         attempts.undecided = (entry, Decided(decision))
+        attempts.busy_kind = entry.pod.signature.kind
         return None
 
     def start_time(self, status: bytes) -> str | None:
@@ -185,10 +190,9 @@ class LikePods:
             recorder.tell(notices.scheduled(pod, node))
 
 
-def binds_at_once(pod: PodInfo, cycle: Cycle) -> bool:
-    """Whether no plugin has anything to do with a pod beside its binding, before or after it."""
-    relevant = cycle.framework.relevance.of(pod.signature)
-    return relevant.binds_at_once and not relevant.post_bind
+def asked_before_binding(pod: PodInfo, cycle: Cycle) -> tuple[Callable[..., bool], ...] | None:
+    """Who may have something to do with a pod beside its binding; None if somebody has."""
+    return cycle.framework.relevance.of(pod.signature).asked_before_binding
 
 
 def is_default_binder(plugin: object) -> bool:

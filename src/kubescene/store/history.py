@@ -73,6 +73,7 @@ class History:
         self._most_bytes = most_bytes
         self._floor = 0
         self._logs: dict[GroupResource, Log] = {}
+        self._lost: list[tuple[int, int]] = []
 
     @property
     def compacted(self) -> int:
@@ -124,20 +125,32 @@ class History:
         """Start where an earlier history ended: nothing before ``revision`` is known."""
         self._floor = revision
         self._logs.clear()
+        self._lost.clear()
+
+    def lose(self, first: int, end: int) -> None:
+        """Revisions from ``first`` on, before ``end``, may have been seen and are no more.
+
+        Whoever knows one of them knows something that never was: they have to look again.
+        """
+        self._lost.append((first, end))
 
     def since(self, revision: int, resources: Iterable[GroupResource] | None = None) -> Changes:
         """Changes (of ``resources``) after ``revision``, oldest first."""
         wanted = self._logs if resources is None else dict.fromkeys(resources)
         compacted = max(map(self.compacted_of, wanted), default=self._floor)
-        if revision < compacted:
+        if revision < compacted or self._is_lost(revision):
             raise ExpiredError(f"too old resource version: {revision} ({compacted + 1})")
         logs = [self._logs[resource] for resource in wanted if resource in self._logs]
         return list(merge(*(log.since(revision) for log in logs), key=_REVISION))
+
+    def _is_lost(self, revision: int) -> bool:
+        return any(first <= revision < end for first, end in self._lost)
 
     def copied(self, decoder: RecordDecoder) -> "History":
         """The same history for another store, which decodes what it holds."""
         copy = History(self.window, self._most_bytes)
         copy._floor = self._floor
+        copy._lost = [*self._lost]
         for resource, log in self._logs.items():
             twin = copy._logs[resource] = Log(log.compacted)
             twin.newest = log.newest

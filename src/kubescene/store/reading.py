@@ -20,7 +20,7 @@ import orjson
 from kubescene.api.records import Record
 from kubescene.api.records.changes import DELETED, MODIFIED, Change
 from kubescene.api.records.drafts import Rebuilt
-from kubescene.api.records.parts import LONGEST_SHARED, Composite, PodSections, Sections
+from kubescene.api.records.parts import LONGEST_SHARED, PodSections, Sections
 from kubescene.api.records.traits import PODS
 from kubescene.api.scheme import GroupResource
 from kubescene.bounded import BoundedDict
@@ -252,6 +252,11 @@ class StoredObjects:
     def count(self, resource: GroupResource) -> int:
         return len(self._objects.get(resource, ()))
 
+    def all_records(self) -> Records:
+        """All objects, those of a resource as they came."""
+        self.catch_up(*self._deferred)
+        return [it for resource in self.resources() for it in self._objects[resource].values()]
+
     def add_index(self, resource: GroupResource, name: str, key: KeyFunction) -> None:
         """Keep records findable by ``key(record)``; adding the same index again does nothing."""
         self.indexes.add(resource, name, key, self._objects[resource].values())
@@ -270,7 +275,7 @@ class StoredObjects:
     def decoded(self, record: Record) -> JsonObject:
         """The decoded object, shared and therefore read-only. Owner thread only.
 
-        Of a `Composite` payload it is the outline: the large part is not decoded.
+        Of an object with a large part it is the outline: that part is not decoded.
         """
         cached = self._decoded.get(record.revision)
         if cached is None:
@@ -286,9 +291,8 @@ class StoredObjects:
             return self._decoder.pod(payload)
         if isinstance(payload, Sections):
             return self._decoder.decode(payload, node_apart=record.resource == PODS)
-        if isinstance(payload, Composite):
-            return cast("JsonObject", orjson.loads(payload.outline))
-        return record.decode()
+        outline = record.outline
+        return record.decode() if outline is None else cast("JsonObject", orjson.loads(outline))
 
     # -- what was deferred until somebody reads --------------------------------------------
 

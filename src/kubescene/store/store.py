@@ -13,16 +13,16 @@ from threading import get_ident
 from types import FunctionType
 from typing import Any
 
-from kubescene.api.records import Record, make_record, successor, versioned
-from kubescene.api.records.changes import ADDED, DELETED, MODIFIED, Change
+from kubescene.api.records import Record, make_record, sharing, successor, versioned
+from kubescene.api.records.changes import ADDED, DELETED, MODIFIED, Change, ChangeType
 from kubescene.api.records.drafts import Draft, Rebuilt, changed
-from kubescene.api.records.parts import Composite, PartEncoder, Predecessor, Sections
+from kubescene.api.records.parts import PartEncoder, Predecessor, Sections, whole_size
 from kubescene.api.records.traits import EVERYTHING, PODS
 from kubescene.api.scheme import GroupResource
 from kubescene.api.text.encoding import encode
 from kubescene.errors import AlreadyExistsError, ConflictError, NotFoundError, ReentrantWriteError
 from kubescene.store.history import DEFAULT_WINDOW
-from kubescene.store.journals import Journal
+from kubescene.store.journals import Acknowledge, Journal
 from kubescene.store.reading import StoredObjects
 from kubescene.store.subscriptions import Route, Subscriber, Subscription, Subscriptions
 from kubescene.types import JsonObject
@@ -42,6 +42,10 @@ class Store(StoredObjects):
     def __init__(self, *, window: int = DEFAULT_WINDOW, journal: Journal | None = None) -> None:
         super().__init__(window)
         self._journal = journal
+        self.notes: dict[str, bytes] = {}
+        """What is kept beside the objects (`note`)."""
+        self.lives = 0
+        """How often it was opened before: names and uids of an earlier life are not given again."""
         self._owner: int | None = None
         self._encoder = PartEncoder()
         self._subscriptions = Subscriptions()
@@ -169,28 +173,32 @@ class Store(StoredObjects):
         for change in changes:
             self._subscriptions.tell(change)
 
+    def recall(self, kind: ChangeType, record: Record) -> None:
+        """Take in what the journal tells has happened after what was restored."""
+        if record.revision > self._revision + 1:
+            self.history.lose(self._revision + 1, record.revision - 1)
+        current = self._objects[record.resource].get(record.key)
+        self._take_in(Change(kind, record, current, self))
+
+    def lose(self, count: int) -> None:
+        """Leave out so many revisions: somebody may have seen them, and they are gone."""
+        self.history.lose(self._revision + 1, self._revision + count)
+        self._revision = self._begun = self._revision + count
+
     def commit_unheard(self, change: Change, decoded: JsonObject | None = None) -> None:
         """Take in a new object, or a change of the newest record of one; its maker tells others.
 
         For a writer that knows what each of them would do: see `route_of` and `tell_some`.
         ``decoded`` is the object, if somebody has it.
         """
-        record = change.record
-        resource = record.resource
-        self._begun = record.revision
-        self._objects[resource][record.namespace, record.name] = record
-        if change.previous is None:
-            self._membership[resource] += 1
-        self._revision = record.revision
-        if decoded is not None:
-            self._decoded[record.revision] = decoded
-        if resource in self.indexes.kept:
-            self.indexes.update(change)
-        self.history.append(change)
+        if self._journal is not None:
+            self._journal.append(change)
+        self._take_in(change, decoded)
 
-    @property
-    def is_journaled(self) -> bool:
-        return self._journal is not None
+    def admit(self, size: int) -> None:
+        """Raise if writes of so many bytes could not be kept, for who writes many at once."""
+        if self._journal is not None:
+            self._journal.admit(size)
 
     def route_of(self, change: Change) -> Route:
         """Those who hear of such a change, in order."""
@@ -204,6 +212,34 @@ class Store(StoredObjects):
         """Return once every write is durable: what has to happen before a client is answered."""
         if self._journal is not None:
             self._journal.flush()
+
+    def keep(self, journal: Journal) -> None:
+        """From now on this journal is told of every write."""
+        self._journal = journal
+
+    def note(self, name: str, text: bytes) -> None:
+        """Keep a text that is no object as long as the objects are kept."""
+        if self.notes.get(name) != text:
+            if self._journal is not None:
+                self._journal.note(name, text)
+            self.notes[name] = text
+
+    def compact(self) -> None:
+        """Have all that there is written anew, in place of how it came about."""
+        if self._journal is not None:
+            self._journal.compact()
+
+    def close(self) -> None:
+        """Have everything on disk and let go of it; raises if it cannot be."""
+        if self._journal is not None:
+            self._journal.close()
+
+    def when_durable(self, acknowledge: Acknowledge) -> None:
+        """Tell once every write until now is durable; without a journal that is at once."""
+        if self._journal is None:
+            acknowledge(None)
+        else:
+            self._journal.when_durable(acknowledge)
 
     def own(self) -> None:
         """From now on only the calling thread writes."""
@@ -258,10 +294,8 @@ class Store(StoredObjects):
         revision = self._revision + 1
         if resource == EVENTS:
             return make_record(resource, obj, revision, encode(obj))
-        if previous is not None and isinstance(previous.payload, Composite):
-            shared = previous.payload.succeed(obj, revision)
-            if shared is not None:
-                return make_record(resource, obj, revision, shared)
+        if (shared := sharing(previous, obj, revision)) is not None:
+            return shared
         before = None if previous is None else self._known_encoding(previous, given)
         payload = self._encoder.sections(obj, revision, before, node_apart=resource == PODS)
         if previous is not None and before is not None and before.same_metadata:
@@ -280,7 +314,14 @@ class Store(StoredObjects):
 
     def _commit(self, change: Change, decoded: JsonObject | None = None) -> Record:
         if self._journal is not None:
-            self._enter(change)
+            self._journal.admit(whole_size(change.record.payload))
+            self._journal.append(change)
+        self._take_in(change, decoded)
+        self._subscriptions.tell(change)
+        return change.record
+
+    def _take_in(self, change: Change, decoded: JsonObject | None = None) -> None:
+        """Make a change; others are told of it afterwards."""
         record = change.record
         resource = record.resource
         self._begun = record.revision
@@ -298,17 +339,6 @@ class Store(StoredObjects):
         if resource in self.indexes.kept:
             self.indexes.update(change)
         self.history.append(change)
-        self._subscriptions.tell(change)
-        return record
-
-    def _enter(self, change: Change) -> None:
-        assert self._journal is not None
-        try:
-            self._journal.append(change)
-        except BaseException:
-            # What the journal may have decoded is not what the next write of this revision says.
-            self._decoded.pop(change.revision, None)
-            raise
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Store":
         twin = memo[id(self)] = type(self)()

@@ -10,6 +10,10 @@ LONGEST = 500
 _CHUNK = 1 << 16
 _NOISE = ('{"@level":"debug"', '{"@level":"trace"')
 """How lines begin that go-plugin writes about itself: nobody's words."""
+_CRASH = ("panic: ", "fatal error: ", "Exception in thread ")
+"""How crashes of Go and Java begin: they say what it was first, and then only where."""
+_TOLD = 5
+_OF_A_CRASH = 4
 
 
 class LastWords:
@@ -17,6 +21,7 @@ class LastWords:
 
     def __init__(self) -> None:
         self._lines: deque[str] = deque(maxlen=MOST_LINES)
+        self._crash: list[str] = []
         self._parts: dict[str, bytes] = {}
         self._lock = Lock()
 
@@ -24,22 +29,30 @@ class LastWords:
         """What came from one of its outputs; lines may come in parts."""
         with self._lock:
             *lines, part = (self._parts.get(origin, b"") + data).split(b"\n")
-            for each in lines[-MOST_LINES:]:
+            for each in lines:
                 self._keep(each)
             # A line that never ends is kept by its beginning.
             self._parts[origin] = part[:LONGEST]
 
     def _keep(self, line: bytes) -> None:
         text = line[:LONGEST].decode(errors="replace").rstrip()
-        if text and not text.startswith(_NOISE):
-            self._lines.append(text)
+        if not text or text.startswith(_NOISE):
+            return
+        self._lines.append(text)
+        if text.startswith(_CRASH):
+            self._crash = [text]
+        elif 0 < len(self._crash) < _OF_A_CRASH:
+            self._crash.append(text)
 
     def told(self) -> str:
         """For the end of a message: `` (its last words: ...)``, or nothing."""
         with self._lock:
             parts = [each[:LONGEST].decode(errors="replace") for each in self._parts.values()]
             lines = [*self._lines, *filter(str.strip, parts)]
-        return f" (its last words: {' / '.join(lines[-5:])})" if lines else " (it said nothing)"
+            told = lines[-_TOLD:]
+            if self._crash and self._crash[0] not in told:
+                told = [*self._crash, "...", *lines[-1:]]
+        return f" (its last words: {' / '.join(told)})" if told else " (it said nothing)"
 
 
 class OutputReader(Thread):

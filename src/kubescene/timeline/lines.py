@@ -10,7 +10,7 @@ object behind a placement are written once.
 stays text in it. Whoever needs no more than that (results) makes no facts.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, reduce
 from operator import attrgetter, or_
 from types import UnionType
@@ -65,20 +65,14 @@ class ReferringFact(Fact, frozen=True):
 
     def to_line(self, writer: LineWriter) -> bytes:
         kind = type(self)
-        members = {
-            "fact": kind.__name__,
-            "id": self.id,
-            "step": self.step,
-            "time": self.time,
-            "actor": self.actor,
-            "role": self.role,
-        }
-        layout = _layout(kind)
-        for value, (_, key, always, tell) in zip(layout.values(self), layout.members, strict=True):
+        members: dict[str, Any] = {"fact": kind.__name__}
+        for keys, values, sparse, tell in _layout(kind).segments:
+            members.update(zip(keys, values(self), strict=True))
+            for key in sparse:
+                if not members[key]:
+                    del members[key]
             if tell is not None:
                 tell(self, writer, members)
-            elif value or always:
-                members[key] = value
         return _ENCODE(members)
 
     @classmethod
@@ -100,15 +94,27 @@ class _Member(NamedTuple):
     tell: Teller | None
 
 
-class _Layout(NamedTuple):
-    """The fields of a kind in the order of its lines, and all their values at once."""
+class _LineSegment(NamedTuple):
+    """Members that stand one after the other as they are, and one that is told after them.
+
+    Those that are ``sparse`` are left out where they are empty.
+    """
+
+    keys: tuple[str, ...]
+    values: Callable[[Fact], tuple[Any, ...]]
+    sparse: tuple[str, ...]
+    tell: Teller | None
+
+
+class _LineLayout(NamedTuple):
+    """The fields of a kind in the order of its lines, and how these are made of them."""
 
     members: tuple[_Member, ...]
-    values: Callable[[Fact], tuple[Any, ...]]
+    segments: tuple[_LineSegment, ...]
 
 
 @cache
-def _layout(kind: type[ReferringFact]) -> _Layout:
+def _layout(kind: type[ReferringFact]) -> _LineLayout:
     members = [
         _Member(
             each.name,
@@ -120,7 +126,33 @@ def _layout(kind: type[ReferringFact]) -> _Layout:
         if each.name not in ENVELOPE
     ]
     members.sort(key=lambda member: member.field == kind.last)
-    return _Layout(tuple(members), attrgetter(*[each.field for each in members]))
+    return _LineLayout(tuple(members), tuple(_segments(members)))
+
+
+def _segments(members: Iterable[_Member]) -> Iterator[_LineSegment]:
+    """A line from its envelope to its end."""
+    plain = [_Member(name, name, True, None) for name in ENVELOPED]
+    for member in members:
+        if member.tell is None:
+            plain.append(member)
+        else:
+            yield _segment(plain, member.tell)
+            plain = []
+    if plain:
+        yield _segment(plain, None)
+
+
+def _segment(plain: Sequence[_Member], tell: Teller | None) -> _LineSegment:
+    keys = tuple([each.key for each in plain])
+    sparse = tuple([each.key for each in plain if not each.always])
+    return _LineSegment(keys, _values([each.field for each in plain]), sparse, tell)
+
+
+def _values(fields: Sequence[str]) -> Callable[[Fact], tuple[Any, ...]]:
+    """Reads these fields of a fact."""
+    if len(fields) > 1:
+        return attrgetter(*fields)
+    return lambda fact: tuple([getattr(fact, field) for field in fields])
 
 
 @cache

@@ -42,7 +42,7 @@ def _tell_pod(fact: "PodFact", writer: LineWriter, members: dict[str, Any]) -> N
 def _tell_result(fact: "PodAttempt", writer: LineWriter, members: dict[str, Any]) -> None:
     explained = fact.explained
     if explained is not None:
-        members["result"] = explained if isinstance(explained, msgspec.Raw) else fact.result
+        members["result"] = explained.text if isinstance(explained, PutOff) else explained
 
 
 def _tell_previous(fact: "PodAttempt", writer: LineWriter, members: dict[str, Any]) -> None:

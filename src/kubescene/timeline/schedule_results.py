@@ -6,6 +6,8 @@ anyway, when somebody reads it.
 """
 
 from collections.abc import Sequence
+from itertools import starmap
+from operator import add
 from typing import Any, Self
 
 import msgspec
@@ -46,33 +48,45 @@ class ScheduleResult(msgspec.Struct, frozen=True, gc=False, rename="camel", omit
 
     def totals(self) -> dict[str, int]:
         """The weighted sum of every listed node that was scored, in their order."""
-        sums, names = [0] * len(self.scored), self.candidates
+        sums: Sequence[int] = [0] * len(self.scored)
         for each in self.scores:
-            weight = each.weight
-            sums = [
-                total + score * weight for total, score in zip(sums, each.normalized, strict=True)
-            ]
-        return dict(zip([names[place] for place in self.scored], sums, strict=True))
+            part, weight = each.normalized, each.weight
+            weighted = part if weight == 1 else [score * weight for score in part]
+            sums = list(starmap(add, zip(sums, weighted, strict=True)))
+        return dict(zip(map(self.candidates.__getitem__, self.scored), sums, strict=True))
 
 
 class PutOff:
-    """A result that is cut for the first who reads it. Till then it holds the whole explanation."""
+    """A result that is cut for the first who reads or writes it, and kept as that one got it.
 
-    __slots__ = ("_explanation", "_node", "_result")
+    Till then it holds the whole explanation.
+    """
+
+    __slots__ = ("_explanation", "_known", "_node")
 
     def __init__(self, explanation: Explanation, node: str) -> None:
         self._explanation: Explanation | None = explanation
         self._node = node
-        self._result: ScheduleResult | None = None
+        self._known: ScheduleResult | msgspec.Raw | None = None
 
     def __call__(self) -> ScheduleResult:
         # Several threads may read: all of them cut the same.
-        explanation, result = self._explanation, self._result
-        if result is None:
+        explanation, known = self._explanation, self._known
+        if known is None:
             assert explanation is not None
-            result = self._result = schedule_result(explanation, self._node)
+            known = self._known = schedule_result(explanation, self._node)
             self._explanation = None
-        return result
+        return result_of(known) if isinstance(known, msgspec.Raw) else known
+
+    @property
+    def text(self) -> msgspec.Raw:
+        """The result as a line has it."""
+        explanation, known = self._explanation, self._known
+        if known is None:
+            assert explanation is not None
+            known = self._known = encoded_result(explanation, self._node)
+            self._explanation = None
+        return known if isinstance(known, msgspec.Raw) else msgspec.Raw(msgspec.json.encode(known))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         """What it tells never changes."""

@@ -14,9 +14,14 @@ NODES, PODS = GroupResource("", "nodes"), GroupResource("", "pods")
 BREATHING = frozenset(
     {
         NODES,
+        GroupResource("karpenter.sh", "nodepools"),
         GroupResource("kubescene.dev", "nodegroups"),
         GroupResource("kubescene.dev", "traffics"),
         GroupResource("autoscaling", "horizontalpodautoscalers"),
+        GroupResource("autoscaling.k8s.io", "verticalpodautoscalers"),
+        GroupResource("autoscaling.internal.knative.dev", "podautoscalers"),
+        GroupResource("keda.sh", "scaledobjects"),
+        GroupResource("kubescene.dev", "pluginautoscalers"),
     }
 )
 """Kinds whose status follows what is told otherwise."""

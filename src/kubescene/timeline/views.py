@@ -6,6 +6,7 @@ from copy import deepcopy
 from typing import Any, overload
 from weakref import ref
 
+from kubescene.api.text.encoding import enclosed
 from kubescene.clock import ScenarioStep
 from kubescene.timeline.facts import Fact
 from kubescene.timeline.kep import KepEvent, event_of, is_shown
@@ -119,18 +120,20 @@ class KepView:
         majors: dict[int, list[bytes]] = {}
         for event in self.events(stop):
             majors.setdefault(event.step.major, []).append(event.data)
-        parts = [b'"%d":[%s]' % (major, b",".join(majors[major])) for major in sorted(majors)]
-        text = b"{%s}" % b",".join(parts)
+        parts = (enclosed(b'"%d":[' % major, majors[major], b"]") for major in sorted(majors))
+        text = enclosed(b"{", parts, b"}")
         if len(text) <= CACHED_BYTES and isinstance(self._source, TimelineLog):
             self._text = (stop, text)
         return text
 
-    def events(self, stop: int) -> Iterator[KepEvent]:
+    def events(self, stop: int, start: int = 0) -> Iterator[KepEvent]:
+        """Those of the facts from ``start`` on."""
         source = self._source
         if isinstance(source, PackedEvents):
-            yield from source.until(stop)
+            yield from source.between(start, stop)
             return
-        for position, fact in enumerate(source.read(self._start, stop), self._start):
+        start = max(start, self._start)
+        for position, fact in enumerate(source.read(start, stop), start):
             if is_shown(fact):
                 yield self._cache.get(position) or self._event(position, fact)
 
@@ -177,12 +180,14 @@ class PackedEvents:
         packed = [packer.compress(_line(at, event)) for at, event in events]
         self._packed = b"".join((*packed, packer.flush()))
 
-    def until(self, stop: int) -> Iterator[KepEvent]:
-        """Those of the first ``stop`` facts of the log."""
+    def between(self, start: int, stop: int) -> Iterator[KepEvent]:
+        """Those of the facts at these positions of the log."""
         for line in zlib.decompress(self._packed).splitlines():
             at, major, minor, operation, data = line.split(b" ", 4)
             if int(at) >= stop:
                 return
+            if int(at) < start:
+                continue
             yield KepEvent(ScenarioStep(int(major), int(minor)), operation.decode(), data)
 
     def __len__(self) -> int:
@@ -220,6 +225,13 @@ class KepTimeline:
     def packed_size(self) -> int:
         """About how many bytes it takes once it is packed, whether it is or not."""
         return self.stop * PACKED_FACT
+
+    def added(self, earlier: object) -> tuple[bool, Iterator[tuple[bytes, bytes]]]:
+        """The events since an earlier one of this scenario, with their major steps."""
+        extends = isinstance(earlier, KepTimeline) and earlier._view is self._view
+        start = earlier.stop if isinstance(earlier, KepTimeline) and extends else 0
+        events = self._view.events(self.stop, start)
+        return extends, ((b"%d" % event.step.major, event.data) for event in events)
 
     def pack(self) -> None:
         """See `KepView.pack`: the same timeline, from fewer bytes."""

@@ -10,9 +10,9 @@ names; what it amounts to is in the `TrafficResult`.
 """
 
 from kubescene.flows.records import RequestColumns, RequestOutcome
-from kubescene.traffic.measures import Summary
+from kubescene.traffic.measures import TrafficSummary
 from kubescene.traffic.results import Phase, TrafficResult, Verdict
-from kubescene.traffic.runs import Progress, run
+from kubescene.traffic.runs import TrafficProgress, run
 from kubescene.traffic.spec.fields import TrafficRun, TrafficSpec
 from kubescene.traffic.spec.loading import load_run, parse_run, run_of, spec_of, to_object
 from kubescene.traffic.world.decisions import AutoscalerDecision, SizeDecision
@@ -22,7 +22,6 @@ from kubescene.traffic.world.worlds import ReplicaCount, ReplicaRecord, Utilizat
 __all__ = [
     "AutoscalerDecision",
     "Phase",
-    "Progress",
     "ReplicaBackend",
     "ReplicaCount",
     "ReplicaListener",
@@ -30,10 +29,11 @@ __all__ = [
     "RequestColumns",
     "RequestOutcome",
     "SizeDecision",
-    "Summary",
+    "TrafficProgress",
     "TrafficResult",
     "TrafficRun",
     "TrafficSpec",
+    "TrafficSummary",
     "Utilization",
     "Verdict",
     "load_run",

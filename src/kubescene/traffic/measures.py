@@ -21,7 +21,7 @@ from kubescene.traffic.world.worlds import ReplicaCount, ReplicaRecord
 HOUR_S = 3600
 
 
-class Summary(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class TrafficSummary(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """What a run amounts to. Times are in seconds.
 
     - ``failed``: timed out, refused (no replica was active) or killed (its replica ended).
@@ -88,7 +88,7 @@ class Story(msgspec.Struct, frozen=True):
     """Of requests; negative: they have none."""
 
 
-def summarize(story: Story) -> Summary:
+def summarize(story: Story) -> TrafficSummary:
     columns = story.columns
     outcomes = np.bincount(columns.outcome, minlength=len(RequestOutcome)).tolist()
     times = np.sort((columns.completed - columns.arrived)[columns.outcome == RequestOutcome.OK])
@@ -97,7 +97,7 @@ def summarize(story: Story) -> Summary:
     waits = scaling_times(story.decisions, story.counts)
     minutes, missed = slo_minutes(columns, story.objective)
     active = [each.active for each in story.counts]
-    return Summary(
+    return TrafficSummary(
         requests=columns.count,
         succeeded=outcomes[RequestOutcome.OK],
         failed=failed,

@@ -15,7 +15,7 @@ from kubescene.api.text.yaml_text import dump_yaml
 from kubescene.clock import format_duration
 from kubescene.errors import TrafficError
 from kubescene.flows.records import RequestColumns
-from kubescene.traffic.measures import Story, Summary, summarize
+from kubescene.traffic.measures import Story, TrafficSummary, summarize
 from kubescene.traffic.spec.fields import TrafficRun, TrafficSpec
 from kubescene.traffic.spec.loading import parse_run, to_object
 from kubescene.traffic.world.decisions import AutoscalerDecision, SizeDecision
@@ -42,6 +42,13 @@ class Verdict(StrEnum):
     KEPT = "SLO kept"
     MISSED = "SLO missed"
     NOTHING = "no requests"
+
+
+def verdict_of(minutes: int, missed: int) -> Verdict:
+    """Of so many minutes that had requests, and those of them that missed the objective."""
+    if not minutes:
+        return Verdict.NOTHING
+    return Verdict.MISSED if missed else Verdict.KEPT
 
 
 class TrafficResult:
@@ -101,12 +108,10 @@ class TrafficResult:
         """Whether the objective was kept; of a run that did not come to its end, the phase."""
         if not self.ok:
             return self.phase
-        if not self.summary.minutes:
-            return Verdict.NOTHING
-        return Verdict.MISSED if self.summary.slo_minutes else Verdict.KEPT
+        return verdict_of(self.summary.minutes, self.summary.slo_minutes)
 
     @cached_property
-    def summary(self) -> Summary:
+    def summary(self) -> TrafficSummary:
         evictions = sum(len(each.evicted) for each in self.sizes)
         return summarize(
             Story(

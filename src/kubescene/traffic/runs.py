@@ -30,7 +30,7 @@ SLICES = 200
 """Into so many slices, at least, a run is cut for those who watch it or may stop it."""
 
 
-class Progress(NamedTuple):
+class TrafficProgress(NamedTuple):
     """How far a run is. Instants are in nanoseconds of simulated time."""
 
     now: int
@@ -39,7 +39,7 @@ class Progress(NamedTuple):
     active: int
 
 
-Watcher = Callable[[Progress], object]
+Watcher = Callable[[TrafficProgress], object]
 Cancelled = Callable[[], bool]
 Source = TrafficRun | TrafficSpec | Mapping[str, Any] | str | Path
 
@@ -249,8 +249,8 @@ def slices(world: TrafficWorld, halt: int) -> Iterator[int]:
         yield -(-due // step) * step
 
 
-def progress_of(world: TrafficWorld) -> Progress:
+def progress_of(world: TrafficWorld) -> TrafficProgress:
     active = world.counts[-1].active if world.counts else 0
-    return Progress(
+    return TrafficProgress(
         min(world.now, world.spec.duration), world.spec.duration, world.columns.count, active
     )

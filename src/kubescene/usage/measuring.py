@@ -4,7 +4,7 @@ Scrapes are at whole multiples of the resolution. A pod has been seen if it was 
 is the mean over the time since the scrape before, everything else is what it was at the scrape.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -16,6 +16,11 @@ from kubescene.usage.series import MetricSeries
 
 RESOLUTION: Nanoseconds = 15 * 10**9
 """As metrics-server has it by default."""
+
+
+def last_scrape(now: Nanoseconds, resolution: Nanoseconds = RESOLUTION) -> Nanoseconds:
+    """When the last scrape was."""
+    return now - now % resolution
 
 
 class MeasuredPod(Struct, frozen=True):
@@ -71,16 +76,21 @@ class Measurements:
         resolution: Nanoseconds = RESOLUTION,
         scraped: Iterable[ScrapedPod] = (),
         services: Iterable[ScrapedService] = (),
+        unseen: Collection[str] = (),
     ) -> None:
-        """``series`` are what is declared, ``scraped`` and ``services`` what was simulated."""
-        self.time: Nanoseconds = now - now % resolution
+        """``series`` are what is declared, ``scraped`` and ``services`` what was simulated.
+
+        ``unseen`` are pods that the scrape did not reach.
+        """
+        self.time: Nanoseconds = last_scrape(now, resolution)
         self.window: Nanoseconds = resolution
         self._series = tuple(series)
-        self._scraped = tuple(scraped)
+        self._scraped = tuple(each for each in scraped if each.pod not in unseen)
         self._services = tuple(services)
         self._pods = [
             pod for pod in pods if pod.ready_since is not None and pod.ready_since <= self.time
         ]
+        self._unseen = unseen
 
     def usage(self) -> dict[str, dict[str, dict[str, int]]]:
         """By pod, container and resource; pods that nobody measures are not there."""
@@ -141,8 +151,7 @@ class Measurements:
             value = series.at(self.time)
         if value is None or not pods:
             return []
-        if series.per_pod:
-            return [(pod, value) for pod in pods]
-        share, rest = divmod(value, len(pods))
+        share, rest = (value, 0) if series.per_pod else divmod(value, len(pods))
         # What does not divide goes to the first ones: the sum is the series.
-        return [(pod, share + (place < rest)) for place, pod in enumerate(pods)]
+        shares = [(pod, share + (place < rest)) for place, pod in enumerate(pods)]
+        return [(pod, value) for pod, value in shares if pod.name not in self._unseen]

@@ -3,8 +3,8 @@
 A world has one `UsageRegistry`. A source is asked at an instant, and may simulate up to it.
 """
 
-from collections.abc import Iterable, Iterator
-from typing import Protocol
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple, Protocol
 
 from msgspec import Struct
 
@@ -47,11 +47,67 @@ class UsageSource(Protocol):
         ...
 
 
+class RequestLoad(NamedTuple):
+    """Requests of a span of time: request-nanoseconds inside or waiting, and how many came."""
+
+    inside: int
+    arrived: int
+
+
+class RequestSource(Protocol):
+    """What goes on before pods: it is known also where there is none."""
+
+    def load(
+        self, namespace: str, labels: Mapping[str, str], begin: Nanoseconds, end: Nanoseconds
+    ) -> RequestLoad | None:
+        """Of all requests to pods with these labels, between two instants that are over."""
+        ...
+
+    def load_of(
+        self, namespace: str, name: str, begin: Nanoseconds, end: Nanoseconds
+    ) -> RequestLoad | None:
+        """Of one source of requests, by its name."""
+        ...
+
+    def next_request(
+        self, namespace: str, labels: Mapping[str, str], now: Nanoseconds, until: Nanoseconds
+    ) -> Nanoseconds | None:
+        """When the next one comes to such pods, if that is before ``until``."""
+        ...
+
+
+class MetricRefusedError(Exception):
+    """Whoever has a metric does not give it now, and says why."""
+
+
+class ExternalSource(Protocol):
+    """External metrics that somebody makes for an autoscaler."""
+
+    def external(
+        self,
+        namespace: str,
+        metric: str,
+        labels: Mapping[str, str],
+        now: Nanoseconds,
+        *,
+        counted: bool,
+    ) -> int | None:
+        """In thousandths; None if it is not his. Raises `MetricRefusedError`.
+
+        ``counted``: an autoscaler asks, in its pass; whoever else asks changes nothing.
+        """
+        ...
+
+
 class UsageRegistry:
     """The sources of a world, by the names of those who bring them."""
 
     def __init__(self) -> None:
         self._sources: dict[str, UsageSource] = {}
+        self.requests: RequestSource | None = None
+        """Who knows of requests, if there are any."""
+        self.externals: ExternalSource | None = None
+        """Who makes external metrics, if somebody does."""
 
     def bring(self, name: str, source: UsageSource) -> None:
         """Ask this one from now on, in the place of one of that name."""
@@ -63,6 +119,7 @@ class UsageRegistry:
 
     def clear(self) -> None:
         self._sources.clear()
+        self.requests = self.externals = None
 
     def scraped(self, namespace: str, now: Nanoseconds) -> Iterator[ScrapedPod]:
         for source in self._sources.values():

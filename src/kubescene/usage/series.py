@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from kubescene.api.own_kinds import AMOUNT, ANYTHING, TEXT, definition, own_kind
 from kubescene.api.quantity import QuantityError, milli_value
-from kubescene.api.selectors import LabelSelector, SelectorError, from_label_selector
+from kubescene.api.selectors import LabelSelector, SelectorError, read_label_selector
 from kubescene.clock import parse_time
 from kubescene.durations import parse_duration
 from kubescene.types import JsonObject, Nanoseconds
@@ -170,8 +170,8 @@ def read_series(obj: JsonObject) -> MetricSeries:
 
 def _selector(given: Any) -> LabelSelector:
     try:
-        return from_label_selector(given)
-    except (SelectorError, TypeError, AttributeError, KeyError) as error:
+        return read_label_selector(given)
+    except SelectorError as error:
         raise ValueError(f"spec.pods: {error}") from error
 
 

@@ -1,8 +1,12 @@
 """Stored bytes: the revision can be cut out again, fragments are joined only when read."""
 
+import re
+from pathlib import Path
+
 import orjson
 import pytest
 
+import kubescene
 from kubescene.api.records import Record, cut_revision
 from kubescene.api.records.drafts import Rebuilt
 from kubescene.api.scheme import GroupResource
@@ -79,3 +83,16 @@ def test_a_record_made_of_fragments_can_be_removed() -> None:
         "namespace": "default",
         "resourceVersion": "3",
     }
+
+
+def test_how_an_object_is_encoded_is_asked_of_its_record() -> None:
+    """What import contracts cannot see: an attribute."""
+    source = Path(kubescene.__file__).parent
+    allowed = ("api/records", "store", "registry/shortcuts")
+    others = [
+        str(path.relative_to(source))
+        for path in source.rglob("*.py")
+        if not path.relative_to(source).as_posix().startswith(allowed)
+        and re.search(r"\.payload\b", path.read_text())
+    ]
+    assert others == []

@@ -36,6 +36,7 @@ from kubescene.api.selectors import (
     node_selector_term,
     parse_fields,
     parse_labels,
+    read_label_selector,
     tolerates,
 )
 from kubescene.api.selectors.field_selectors import escape
@@ -459,3 +460,46 @@ def test_selectors_are_frozen_and_hashable(selector: Any) -> None:
     assert hash(selector) == hash(copy.copy(selector))
     with pytest.raises(FrozenInstanceError):
         setattr(selector, fields(selector)[0].name, ())
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        (None, "must be an object with matchLabels or matchExpressions"),
+        ("app=web", "must be an object with matchLabels or matchExpressions"),
+        ({"labels": {}}, "unknown field labels; known are: matchLabels, matchExpressions"),
+        ({"matchLabels": [[]]}, "matchLabels: must be an object of labels"),
+        ({"matchLabels": "x"}, "matchLabels: must be an object of labels"),
+        ({"matchLabels": {"app": {}}}, "matchLabels.app: must be text, in quotes if need be, not "),
+        ({"matchLabels": {"app": -1e18}}, "matchLabels.app: must be text, in quotes if need be"),
+        ({"matchExpressions": {}}, "matchExpressions: must be a list"),
+        ({"matchExpressions": [3]}, "matchExpressions[0]: must be an object with key, operator"),
+        ({"matchExpressions": [{"key": []}]}, "matchExpressions[0].key: must be text, in quotes"),
+        (
+            {"matchExpressions": [{"key": "a", "operator": [1]}]},
+            "matchExpressions[0].operator: must be text, in quotes if need be, not [1]",
+        ),
+        (
+            {"matchExpressions": [{"key": "a", "operator": "In", "values": "b"}]},
+            "matchExpressions[0].values: must be a list of texts",
+        ),
+        (
+            {"matchExpressions": [{"key": "a", "operator": "In", "values": [["x" * 99]]}]},
+            "matchExpressions[0].values: must be text, in quotes if need be, not ['" + "x" * 38,
+        ),
+        ({"matchExpressions": [{"key": "a", "operator": "Ib"}]}, '"Ib" is not a valid label sel'),
+    ],
+)
+def test_a_selector_that_nobody_has_looked_at_is_refused_in_words(written: Any, said: str) -> None:
+    with pytest.raises(SelectorError) as refusal:
+        read_label_selector(written)
+    assert str(refusal.value).startswith(said)
+
+
+def test_a_selector_that_is_sound_is_read_alike() -> None:
+    whole = {
+        "matchLabels": {"app": "a"},
+        "matchExpressions": [{"key": "b", "operator": "In", "values": ["c"]}],
+    }
+    for sound in (whole, {}, {"matchLabels": None, "matchExpressions": None}):
+        assert read_label_selector(sound) == from_label_selector(sound)

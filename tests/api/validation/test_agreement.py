@@ -21,6 +21,7 @@ from kubescene.api.validation import (
     validate_status_update,
     validate_update,
 )
+from kubescene.registry.custom_resources import definition_errors
 
 DATA = Path(__file__).parents[1] / "data" / "validation.jsonl.gz"
 CASES: list[dict[str, Any]] = [
@@ -56,11 +57,14 @@ def resource_type(group: str, version: str, kind: str) -> ResourceType:
 
 def validate(case: dict[str, Any]) -> list[FieldError]:
     kind = resource_type(*case["gvk"])
+    is_definition = kind.gvk.kind == "CustomResourceDefinition"
     match case["op"]:
         case "create":
-            return validate_create(case["new"], kind, namespace=None)
+            schemas = definition_errors(case["new"], None) if is_definition else []
+            return [*validate_create(case["new"], kind, namespace=None), *schemas]
         case "update":
-            return validate_update(case["new"], case["old"], kind)
+            schemas = definition_errors(case["new"], case["old"]) if is_definition else []
+            return [*validate_update(case["new"], case["old"], kind), *schemas]
         case _:
             return validate_status_update(case["new"], case["old"], kind)
 

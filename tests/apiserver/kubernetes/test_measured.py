@@ -67,6 +67,18 @@ def test_whom_nobody_measures_is_not_found(measured: Http) -> None:
     assert reply.message == 'pods.metrics.k8s.io "other" not found'
 
 
+def test_nodes_that_are_not_scraped_have_no_metrics(measured: Http) -> None:
+    gap = {
+        "apiVersion": "kubescene.dev/v1alpha1",
+        "kind": "Outage",
+        "metadata": {"name": "blind"},
+        "spec": {"what": "MetricsGap", "nodes": {}, "count": 1},
+    }
+    assert measured.post("/apis/kubescene.dev/v1alpha1/outages", gap).status == 201
+    seen = [len(measured.get(f"{METRICS}/{each}").json["items"]) for each in ("nodes", "pods")]
+    assert seen == [1, 1]
+
+
 def test_labels_select(measured: Http) -> None:
     everybody, nobody = (
         measured.get(f"{METRICS}/pods?labelSelector=app%3D{app}").json["items"]
@@ -102,3 +114,18 @@ def test_discovery_lists_what_is_measured(measured: Http) -> None:
 
 def test_nothing_can_be_written(measured: Http) -> None:
     assert measured.post(f"{METRICS}/namespaces/default/pods", {}).status == 405
+
+
+def test_discovery_lists_custom_and_external_metrics(measured: Http) -> None:
+    """What the HPA controller of kube-controller-manager looks for before it asks."""
+    groups = {each["name"]: each for each in measured.get("/apis").json["groups"]}
+    for group, version in (
+        ("custom.metrics.k8s.io", "v1beta2"),
+        ("external.metrics.k8s.io", "v1beta1"),
+    ):
+        assert groups[group]["preferredVersion"]["version"] == version
+        rows = measured.get(f"/apis/{group}/{version}").json["resources"]
+        assert rows
+        assert all(row["namespaced"] and row["verbs"] == ["get"] for row in rows)
+        kinds = {row["kind"] for row in rows}
+        assert kinds <= {"MetricValueList", "ExternalMetricValueList"}

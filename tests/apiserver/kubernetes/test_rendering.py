@@ -15,6 +15,7 @@ from kubescene.apiserver.kubernetes import rendering
 from kubescene.apiserver.kubernetes.rendering import MANY_DECODED, ListMeta, Renderer
 from kubescene.apiserver.negotiation import negotiate
 from kubescene.apiserver.responses import Response
+from kubescene.types import JsonValue
 
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 METADATA = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
@@ -98,3 +99,32 @@ def test_a_list_in_yaml_is_what_the_writer_makes_of_the_whole(count: int) -> Non
     document = yaml.safe_load(text)
     assert text == yaml.safe_dump(document, sort_keys=True, default_flow_style=False)
     assert len(document["items"]) == count
+
+
+AWKWARD = "".join(map(chr, (*range(0x200), 0x2028, 0x2029, 0xFEFF, 0xFFFD, 0xFFFE, 0x1F600)))
+
+
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_what_is_large_is_written_in_one_line_in_yaml(
+    count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To lay out a Scenario of fifty megabytes takes minutes, and gigabytes."""
+    cluster = world(count)
+    cluster.create({**config_map("long"), "data": {"a": AWKWARD, "b": "é - x: {y}"}})
+    plain = read(render(cluster, YAML))
+    laid_out: list[JsonValue] = []
+    lay_out = rendering._yaml
+
+    def noted(value: JsonValue) -> bytes:
+        laid_out.append(value)
+        return lay_out(value)
+
+    monkeypatch.setattr(rendering, "_yaml", noted)
+    monkeypatch.setattr(rendering, "LONG_YAML", 1000)
+    assert read(render(cluster, YAML)) == plain
+    assert len(laid_out) == 1 + count
+    resource_type = cluster.scheme.of_kind("v1", "ConfigMap")
+    one = cluster.store.list(resource_type.group_resource)[-1]
+    alone = Renderer(cluster.registry).object_response(one, resource_type, negotiate(YAML))
+    assert read(alone)["data"]["a"] == AWKWARD
+    assert len(laid_out) == 1 + count

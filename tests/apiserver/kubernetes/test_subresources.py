@@ -4,6 +4,7 @@ import pytest
 
 from apiserver.http import PODS, Http, pod
 from apiserver.kubernetes.test_writes import DEPLOYMENTS, WIDGETS, define_widgets, deployment
+from kubescene.types import JsonObject
 
 REVIEWS = "/apis/authorization.k8s.io/v1"
 
@@ -202,6 +203,23 @@ def test_everything_is_allowed(http: Http, path: str) -> None:
     body = {"spec": {"user": "me", "resourceAttributes": {"verb": "get", "resource": "pods"}}}
     reply = http.post(path, body)
     assert (reply.status, reply.json["status"]["allowed"]) == (201, True)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [f"{REVIEWS}/subjectaccessreviews", f"{REVIEWS}/namespaces/default/localsubjectaccessreviews"],
+)
+@pytest.mark.parametrize(
+    "spec",
+    [{"groups": True}, {"user": []}, {"extra": 1}, {"resourceAttributes": "pods"}],
+    ids=str,
+)
+def test_questions_are_of_the_types_of_their_fields(
+    http: Http, path: str, spec: JsonObject
+) -> None:
+    reply = http.post(path, {"spec": spec})
+    assert (reply.status, reply.reason) == (400, "BadRequest"), reply.body
+    assert "cannot be handled as a" in reply.message
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,9 @@ from apiserver.http import Http
 from apiserver.scenarios import SCENARIOS, create, play
 from kubescene.apiserver.server import Server
 from kubescene.apiserver.traffic.pages import TrafficPages
+from kubescene.errors import ConfigurationError
 from kubescene.runs.catalogue import Runs
+from kubescene.runs.opened import OpenedRuns
 from kubescene.scenario import ScenarioBuilder
 from kubescene.testing import make_node, make_pod
 
@@ -158,3 +160,40 @@ def test_records_that_are_no_longer_at_hand_are_in_the_catalogue(tmp_path: Path)
         ended(http, "scenario-1")
         assert http.get(f"{RUNS}/scenario-1/files/timeline.jsonl").status == 200
         http.close()
+
+
+def test_runs_that_were_opened_are_read_like_others_and_never_deleted(tmp_path: Path) -> None:
+    kubescene.run(shop(), out=tmp_path / "run")
+    (tmp_path / "run" / "report.html").write_text("<script>fetch('/api')</script>")
+    with Server(port=0, opened=OpenedRuns([tmp_path / "run"])) as server:
+        http = Http("127.0.0.1", server.port)
+        [listed] = http.get(RUNS).json["runs"]
+        assert (listed["id"], listed["name"], listed["phase"]) == ("opened-1", "shop", "Succeeded")
+        found = http.get(f"{RUNS}/opened-1").json
+        assert {*FILES, "report.html"} <= {each["name"] for each in found["files"]}
+        timeline = http.get(f"{RUNS}/opened-1/files/timeline.jsonl").body
+        assert timeline == (tmp_path / "run" / "timeline.jsonl").read_bytes()
+        page = http.get(f"{RUNS}/opened-1/files/report.html")
+        assert page.all("content-security-policy") == [
+            "sandbox allow-scripts; frame-ancestors 'none'"
+        ]
+        scenario = http.get(f"{RUNS}/opened-1/scenario").json
+        assert kubescene.run(scenario).summary == kubescene.run(shop()).summary
+        assert http.get(f"{RUNS}/opened-1/over-time").json == {}
+        assert b"<!doctype html>" in http.get(f"{RUNS}/opened-1/report").body
+        assert http.delete(f"{RUNS}/opened-1").status == 409
+        assert http.get(f"{RUNS}/opened-2").status == 404
+        assert http.get(f"{RUNS}/opened-1/files/..%2Frun%2Fsummary.json").status == 404
+        http.close()
+    with pytest.raises(ConfigurationError, match="no run directory"):
+        OpenedRuns([tmp_path])
+
+
+def test_only_a_scenario_that_is_played_is_held(http: Http) -> None:
+    place = "/simulator/v1/scenarios/shop"
+    assert http.post(f"{place}/hold", {}).status == 409
+    play(http, shop())
+    reply = http.post(f"{place}/hold", {})
+    assert (reply.status, reply.json["message"]) == (409, 'scenario "shop" is not being played now')
+    progress = http.get(f"{place}/progress").json
+    assert (progress["run"], progress["held"]) == ("scenario-1", False)

@@ -166,3 +166,14 @@ def test_a_plugin_that_cannot_be_made_leaves_the_scheduler_that_runs() -> None:
         assert http.post(PATH, {**HEADER, "profiles": [given]}).status == 202
         assert [placed(http, f"q{at}") for at in range(3)] == ["b"] * 3
         http.close()
+
+
+def test_a_dry_run_says_what_it_would_be_and_changes_nothing(http: Http) -> None:
+    before = http.get(PATH).json
+    reply = http.post(f"{PATH}?dryRun=All", TO_B)
+    assert reply.status == 200
+    assert reply.json != before
+    assert http.get(PATH).json == before
+    wrong = {**HEADER, "profiles": [{"plugins": {"score": {"enabled": [{"name": "Nobody"}]}}}]}
+    assert http.post(f"{PATH}?dryRun=All", wrong).status == 422
+    assert http.post(PATH, TO_B).json == reply.json

@@ -1,11 +1,14 @@
 """The simulator's own API: export, import, reset."""
 
-from apiserver.http import CONFIG_MAPS, PODS, Http, config_map, pod
+import json
+
+from apiserver.http import CONFIG_MAPS, PODS, Http, Reply, config_map, pod
 from kubescene.apiserver.server import Server
 from kubescene.apiserver.simulator.worlds import FEW_ITEMS
 from kubescene.clock import ScaledClock, VirtualClock, WallClock, parse_time
 from kubescene.cluster import ClusterOptions, ClusterWorld
 from kubescene.controllers.kubelet import KubeletDelays
+from kubescene.testing import make_node
 
 
 def connect(server: Server) -> Http:
@@ -209,3 +212,26 @@ def test_owners_of_fields_that_cannot_be_read_are_not_imported(http: Http) -> No
     assert http.post("/simulator/v1/import", {"kind": "List", "items": [item]}).status == 200
     reply = http.patch(f"{CONFIG_MAPS}/a", {"data": {"a": "2"}})
     assert reply.status == 200, reply.body
+
+
+def test_manifests_are_taken_as_people_have_them(http: Http) -> None:
+    """One object, several documents, Lists among them; one that is bad, and nothing is taken."""
+
+    def put(text: str) -> Reply:
+        path, kind = "/simulator/v1/import", "application/yaml"
+        return http.request("POST", path, text.encode(), content_type=kind)
+
+    node = "apiVersion: v1\nkind: Node\nmetadata: {name: %s}\n"
+    assert put(node % "a").json == {"imported": 1}
+    assert put('{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "b"}}').status == 200
+    inner = json.dumps({"kind": "List", "items": [make_node("e").build()]})
+    several = f"# two\n{node % 'c'}---\n---\n{node % 'd'}---\n{inner}\n"
+    assert put(several).json == {"imported": 3}
+    nodes = {each["metadata"]["name"] for each in http.get("/api/v1/nodes").json["items"]}
+    assert nodes == set("abcde")
+    bad = put(f"{node % 'f'}---\napiVersion: v1\nkind: Nod\nmetadata: {{name: g}}\n")
+    assert bad.status == 400
+    assert "items[1]" in bad.json["message"]
+    for text in ("just words", "- 1", "", "a: [", "---\n1\n---\n2\n"):
+        assert put(text).status == 400
+    assert len(http.get("/api/v1/nodes").json["items"]) == 5

@@ -38,6 +38,7 @@ from kubescene.traffic.skenario.series import (
     response_times,
     tally_lines,
 )
+from kubescene.traffic.spec.loading import to_object
 from kubescene.traffic.store import RunStore
 from stopping import Retire
 
@@ -568,3 +569,24 @@ def test_several_changes_at_one_instant_are_one_level() -> None:
     instants, tallies = levels(np.array([1, 1, 3]), np.array([3, 5]))
     assert instants.tolist() == [1, 3, 5]
     assert tallies.tolist() == [2, 2, 1]
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        ([], "must be an object"),
+        ("nonsense", "must be an object"),
+        (0, "must be an object"),
+        ({}, "expected apiVersion"),
+        ({"apiVersion": "kubescene.dev/v1alpha1", "kind": "Traffic"}, "expected apiVersion"),
+        ({"mode": "faithful"}, "faithful mode is Skenario's world"),
+        ({"duration": "x"}, "spec.duration"),
+    ],
+)
+def test_what_is_no_traffic_run_becomes_no_scenario(http: Http, body: Any, told: str) -> None:
+    if isinstance(body, dict) and body and "kind" not in body:
+        made = to_object(run_requested(SkenarioRequest()))
+        body = {**made, "spec": {**made["spec"], **body}}
+    answer = http.post("/simulator/v1/convert", body)
+    assert (answer.status, told in answer.message) == (400, True), answer.message
+    assert http.post("/simulator/v1/convert", body, content_type="text/plain").status == 415

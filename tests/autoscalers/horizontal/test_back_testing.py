@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from horizontals import external, hpa, utilization
-from kubescene.autoscalers.horizontal import UsageSample, back_test
-from kubescene.autoscalers.horizontal.back_tests import Amount
+from kubescene.autoscalers.back_tests import Amount
+from kubescene.autoscalers.horizontal import PodUsageSample, back_test
 from kubescene.durations import SECOND
 from kubescene.errors import ConfigurationError
 
@@ -14,8 +14,10 @@ REQUESTS = {"cpu": "500m"}
 SHORT = {"scaleDown": {"stabilizationWindowSeconds": 0}}
 
 
-def samples(*cpu: Any, every: int = 15) -> list[UsageSample]:
-    return [UsageSample(number * every * SECOND, {"cpu": used}) for number, used in enumerate(cpu)]
+def samples(*cpu: Any, every: int = 15) -> list[PodUsageSample]:
+    return [
+        PodUsageSample(number * every * SECOND, {"cpu": used}) for number, used in enumerate(cpu)
+    ]
 
 
 def test_the_count_follows_the_load() -> None:
@@ -64,7 +66,7 @@ def test_other_metrics_have_their_own_keys() -> None:
     usage: dict[str, Amount] = {"app/cpu": "300m", "cpu": "450m", "rps": 25, "queue": 40}
     test = back_test(
         hpa(container, utilization(50), per_pod, external("queue", "10")),
-        [UsageSample(0, usage)],
+        [PodUsageSample(0, usage)],
         requests={"app/cpu": "200m", "cpu": "300m"},
         replicas=1,
     )
@@ -85,11 +87,11 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "negative": ({"samples": samples(1, 1, -0.5)}, r"usage\[2\].cpu: -0.5 is negative"),
     "text": ({"samples": samples("much")}, r"usage\[0\].cpu: 'much' is not an amount"),
     "other key": (
-        {"samples": [UsageSample(0, {"memory": 1})]},
+        {"samples": [PodUsageSample(0, {"memory": 1})]},
         r"usage\[0\].cpu: missing; the sample has memory",
     ),
     "order": (
-        {"samples": [UsageSample(5, {"cpu": 1}), UsageSample(5, {"cpu": 1})]},
+        {"samples": [PodUsageSample(5, {"cpu": 1}), PodUsageSample(5, {"cpu": 1})]},
         r"usage\[1\].time",
     ),
     "none": ({"samples": []}, "usage: there are no samples"),

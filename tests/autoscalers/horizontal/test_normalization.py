@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from kubescene.autoscalers.horizontal.behavior import (
-    History,
     Limited,
-    Recommendation,
+    ReplicaRecommendation,
     ScaleEvent,
+    ScalingHistory,
     changed_within,
     down_rate,
     limited,
@@ -44,9 +44,11 @@ def test_without_behavior(
     assert (found.replicas, found.reason) == (replicas, reason)
 
 
-def recommended(*rows: tuple[int, int]) -> History:
+def recommended(*rows: tuple[int, int]) -> ScalingHistory:
     """Recommendations by count and age in seconds."""
-    return History(tuple(Recommendation(count, NOW - age * SECOND) for count, age in rows))
+    return ScalingHistory(
+        tuple(ReplicaRecommendation(count, NOW - age * SECOND) for count, age in rows)
+    )
 
 
 WINDOWS = {
@@ -59,10 +61,10 @@ WINDOWS = {
 
 
 @pytest.mark.parametrize(("history", "replicas", "length"), WINDOWS.values(), ids=WINDOWS)
-def test_window_without_behavior(history: History, replicas: int, length: int) -> None:
+def test_window_without_behavior(history: ScalingHistory, replicas: int, length: int) -> None:
     found = stabilized(3, history, window=300 * SECOND, now=NOW)
     assert (found.replicas, len(found.history.recommendations)) == (replicas, length)
-    assert Recommendation(3, NOW) in found.history.recommendations
+    assert ReplicaRecommendation(3, NOW) in found.history.recommendations
 
 
 def test_h69_the_last_old_slot_is_used_again() -> None:
@@ -91,7 +93,7 @@ def events(*changes: int) -> tuple[ScaleEvent, ...]:
 
 
 DEFAULT_UP = rules(pods(4, 15), percent(100, 15))
-NONE = History()
+NONE = ScalingHistory()
 UP = {
     "H70-defaults": (10, 50, DEFAULT_UP, NONE, 20),
     "H70-pods": (10, 50, rules(pods(30)), NONE, 40),
@@ -99,23 +101,23 @@ UP = {
     "H70-both": (10, 500, rules(pods(100), percent(100)), NONE, 110),
     "H70-both-percent": (10, 500, rules(pods(2), percent(100)), NONE, 20),
     "H71": (3, 1000, rules(percent(1)), NONE, 4),
-    "H72-pods": (100, 500, rules(pods(150, 120)), History((), events(1, 5, 9)), 235),
-    "H72-percent": (100, 500, rules(percent(200, 120)), History((), events(1, 5, 9)), 255),
-    "H72-spent": (100, 500, rules(pods(5, 120)), History((), events(1, 5, 9)), 100),
-    "H73": (6, 24, rules(percent(300, 300)), History((), events(4), events(2)), 16),
+    "H72-pods": (100, 500, rules(pods(150, 120)), ScalingHistory((), events(1, 5, 9)), 235),
+    "H72-percent": (100, 500, rules(percent(200, 120)), ScalingHistory((), events(1, 5, 9)), 255),
+    "H72-spent": (100, 500, rules(pods(5, 120)), ScalingHistory((), events(1, 5, 9)), 100),
+    "H73": (6, 24, rules(percent(300, 300)), ScalingHistory((), events(4), events(2)), 16),
 }
 
 
 @pytest.mark.parametrize(("current", "desired", "rule", "history", "replicas"), UP.values(), ids=UP)
 def test_rate_upwards(
-    current: int, desired: int, rule: ScalingRules, history: History, replicas: int
+    current: int, desired: int, rule: ScalingRules, history: ScalingHistory, replicas: int
 ) -> None:
     found = limited_up(desired, rule, history, current=current, maximum=2000, now=NOW)
     assert (found.replicas, found.reason) == (replicas, "ScaleUpLimit")
 
 
 def test_h74_the_maximum_is_below_the_rate() -> None:
-    history = History((), events(1, 5, 9))
+    history = ScalingHistory((), events(1, 5, 9))
     found = limited_up(500, rules(pods(300)), history, current=100, maximum=200, now=NOW)
     assert (found.replicas, found.reason) == (200, "TooManyReplicas")
 
@@ -135,20 +137,24 @@ DOWN = {
     "H76-percent": (10, 2, 5, rules(percent(100)), NONE, 5, "TooFewReplicas"),
     "H77": (10, 5, 1, rules(percent(50)), NONE, 5, "DesiredWithinRange"),
     "H78-spent": (
-        100, 2, 1, rules(pods(5, 120)), History((), (), events(1, 5, 9)), 100, "ScaleDownLimit",
+        100, 2, 1, rules(pods(5, 120)), ScalingHistory((), (), events(1, 5, 9)),
+        100, "ScaleDownLimit",
     ),
     "H78-percent": (
-        100, 0, 1, rules(percent(50, 120)), History((), (), events(2, 4, 6)), 56, "ScaleDownLimit",
+        100, 0, 1, rules(percent(50, 120)), ScalingHistory((), (), events(2, 4, 6)),
+        56, "ScaleDownLimit",
     ),
     "H78-percent-spent": (
-        100, 0, 1, rules(percent(10, 120)), History((), (), events(10, 10, 10)), 100,
+        100, 0, 1, rules(percent(10, 120)), ScalingHistory((), (), events(10, 10, 10)), 100,
         "ScaleDownLimit",
     ),
     "H79": (
-        10, 1, 1, rules(percent(50, 180)), History((), events(2), events(4)), 6, "ScaleDownLimit",
+        10, 1, 1, rules(percent(50, 180)), ScalingHistory((), events(2), events(4)),
+        6, "ScaleDownLimit",
     ),
     "H79-wide": (
-        10, 5, 1, rules(percent(1000, 120)), History((), (), events(30)), 5, "DesiredWithinRange",
+        10, 5, 1, rules(percent(1000, 120)), ScalingHistory((), (), events(30)),
+        5, "DesiredWithinRange",
     ),
 }  # fmt: skip
 
@@ -163,7 +169,7 @@ def test_rate_downwards(
     desired: int,
     minimum: int,
     rule: ScalingRules,
-    history: History,
+    history: ScalingHistory,
     replicas: int,
     reason: str,
 ) -> None:
@@ -200,7 +206,7 @@ BEHAVIOR_WINDOWS = {
     ids=BEHAVIOR_WINDOWS,
 )
 def test_windows_of_behavior(
-    current: int, proposal: int, history: History, up: int, down: int, replicas: int
+    current: int, proposal: int, history: ScalingHistory, up: int, down: int, replicas: int
 ) -> None:
     found = stabilized_by_behavior(
         proposal,
@@ -219,17 +225,17 @@ def test_h82_outdated_slots_are_marked_and_the_last_is_used_again() -> None:
         for change, age in ((8, 29), (6, 59), (7, 61), (9, 61))
     )
     assert changed_within(before, 60 * SECOND, NOW) == 14
-    after = History((), before).with_change(5, NOW, 60 * SECOND)
+    after = ScalingHistory((), before).with_change(5, NOW, 60 * SECOND)
     slots = [(each.change, each.outdated) for each in after.scale_up_events]
     assert slots == [(8, False), (6, False), (7, True), (5, False)]
-    down = History((), (), before).with_change(-5, NOW, 60 * SECOND)
+    down = ScalingHistory((), (), before).with_change(-5, NOW, 60 * SECOND)
     assert down.scale_down_events == after.scale_up_events
 
 
 def test_h82_an_event_as_old_as_the_period_is_not_counted_but_not_outdated() -> None:
     before = (ScaleEvent(8, NOW - 60 * SECOND),)
     assert changed_within(before, 60 * SECOND, NOW) == 0
-    assert len(History((), before).with_change(5, NOW, 60 * SECOND).scale_up_events) == 2
+    assert len(ScalingHistory((), before).with_change(5, NOW, 60 * SECOND).scale_up_events) == 2
 
 
 # -- over time --------------------------------------------------------------------------------

@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 
 from horizontals import NOW, hpa, observed, utilization
 from kubescene.autoscalers.horizontal import (
-    History,
     HorizontalAutoscaler,
     HorizontalOptions,
     Observation,
     RecordedMetrics,
     Result,
+    ScalingHistory,
 )
 from kubescene.autoscalers.horizontal.behavior import down_rate, up_rate
 from kubescene.autoscalers.horizontal.proposals import Groups, by_average, by_utilization, by_value
@@ -96,7 +96,7 @@ def test_the_smallest_change_is_never_larger_than_the_largest(
     given_policies: list[Policy], current: int
 ) -> None:
     least, most = (ScalingRules(tuple(given_policies), select) for select in ("Min", "Max"))
-    empty = History()
+    empty = ScalingHistory()
     up = [up_rate(each, empty, current=current, now=NOW).replicas for each in (least, most)]
     down = [down_rate(each, empty, current=current, now=NOW).replicas for each in (most, least)]
     assert current < up[0] <= up[1]

@@ -22,9 +22,9 @@ from kubescene.autoscalers.horizontal import (
     ExternalSeries,
     HorizontalStatus,
     Observation,
+    ObservedScale,
     OtherAutoscaler,
     RecordedMetrics,
-    Scale,
     ScaledPod,
     ScaleFailure,
     observed_pod,
@@ -90,7 +90,7 @@ def test_h91_one_failing_metric_does_not_stop_scaling_up() -> None:
 def test_h92_one_failing_metric_stops_scaling_down(series: tuple[ExternalSeries, ...]) -> None:
     subject = autoscaler(hpa(utilization(50), external("gone", "5")), (2, 10))
     answers = RecordedMetrics(cpu((250,) * 5), external_series=series)
-    seen = Observation(Scale(5, "app=web"), pods((1000,) * 5), answers)
+    seen = Observation(ObservedScale(5, "app=web"), pods((1000,) * 5), answers)
     result = subject.run(seen, NOW)
     assert result.desired == 5
     assert reasons(result)["ScalingActive"] == (False, "FailedGetExternalMetric")
@@ -219,7 +219,7 @@ REFUSED = {
 @pytest.mark.parametrize(("text", "event", "condition"), REFUSED.values(), ids=REFUSED)
 def test_a_scale_without_a_usable_selector(text: str, event: str, condition: str) -> None:
     subject = autoscaler(hpa(utilization(50)))
-    seen = Observation(Scale(2, text), pods((100, 100)), RecordedMetrics(cpu((50, 50))))
+    seen = Observation(ObservedScale(2, text), pods((100, 100)), RecordedMetrics(cpu((50, 50))))
     result = subject.run(seen, NOW)
     assert reasons(result)["ScalingActive"] == (False, condition)
     assert [each.reason for each in result.events] == [event, "FailedComputeMetricsReplicas"]
@@ -237,7 +237,9 @@ def test_two_autoscalers_must_not_select_the_same_pods() -> None:
 def test_pods_of_others_do_not_count() -> None:
     ours, other = pods((1000, 1000))
     stranger = ScaledPod(other.name, other.requests, {"app": "db"})
-    seen = Observation(Scale(1, "app=web"), (ours, stranger), RecordedMetrics(cpu((500, 90000))))
+    seen = Observation(
+        ObservedScale(1, "app=web"), (ours, stranger), RecordedMetrics(cpu((500, 90000)))
+    )
     result = autoscaler(hpa(utilization(50))).run(seen, NOW)
     assert (result.desired, result.explanation.proposal) == (1, 1)
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from autoscalers.vertical.vertical_worlds import MI, START, make_pod, make_recommender
-from kubescene.autoscalers.vertical import Kill, kills, kills_of_eviction
+from kubescene.autoscalers.vertical import OomKill, kills, kills_of_eviction
 from kubescene.clock import MINUTE, format_time
 
 AT = START + MINUTE
@@ -28,8 +28,8 @@ def pod(
     return make_pod(containers=resources, containerStatuses=[status])
 
 
-KILL = [Kill("web-0", "app", 200 * MI, AT)]
-BEFORE = [Kill("web-0", "app", 100 * MI, AT)]
+KILL = [OomKill("web-0", "app", 200 * MI, AT)]
+BEFORE = [OomKill("web-0", "app", 100 * MI, AT)]
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ BEFORE = [Kill("web-0", "app", 100 * MI, AT)]
         "counted before it waited",
     ],
 )
-def test_a_kill_is_noticed_once(before: Any, after: Any, expected: list[Kill]) -> None:
+def test_a_kill_is_noticed_once(before: Any, after: Any, expected: list[OomKill]) -> None:
     assert list(kills(before, after)) == expected
 
 
@@ -86,7 +86,7 @@ def event(reason: str = "Evicted", kind: str = "Pod", **annotations: str) -> dic
 
 
 def test_an_eviction_for_want_of_memory_tells_what_was_used() -> None:
-    assert list(kills_of_eviction(event())) == [Kill("web-0", "app", 1200 * 1024, AT)]
+    assert list(kills_of_eviction(event())) == [OomKill("web-0", "app", 1200 * 1024, AT)]
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,10 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     (in_mode("Sometimes"), 'spec.updatePolicy.updateMode: Unsupported value: "Sometimes"'),
     (in_mode("InPlace"), "spec.updatePolicy.updateMode: Forbidden: not supported when"),
     (in_mode("Off", minReplicas=0), "spec.updatePolicy.minReplicas: Invalid value: 0"),
-    (in_mode("Off", minReplicas="two"), "spec.updatePolicy.minReplicas: Expected `int"),
+    (
+        in_mode("Off", minReplicas="two"),
+        "spec.updatePolicy.minReplicas: must be a whole number, not text ('two')",
+    ),
     (in_mode("Off", evictAfterOOMSeconds=5), "spec.updatePolicy.evictAfterOOMSeconds: Forbidden"),
     (
         in_mode("Off", evictionRequirements=[{"resources": ["cpu"], "changeRequirement": "Any"}]),
@@ -91,10 +94,13 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     (policies({"containerName": "a", "minAllowed": 3}), "expected resources and quantities"),
     (policies({"containerName": "a", "oomBumpUpRatio": "2"}), f"{POLICY}.oomBumpUpRatio: Forb"),
     (policies({"containerName": "a", "startupBoost": {}}), f"{POLICY}.startupBoost: Forbidden"),
-    (policies({"containerName": "a", "minalowed": {}}), f"{POLICY}: Object contains unknown field"),
+    (
+        policies({"containerName": "a", "minalowed": {}}),
+        f"{POLICY}.minalowed: there is no such field: did you mean minAllowed?",
+    ),
     ({"startupBoost": {}}, "spec.startupBoost: Forbidden"),
     ({"recommenders": [{"name": "a"}, {"name": "b"}]}, "spec.recommenders: Too many: 2"),
-    ({"updatepolicy": {}}, "spec: Object contains unknown field `updatepolicy`"),
+    ({"updatepolicy": {}}, "spec.updatepolicy: there is no such field: did you mean updatePolicy?"),
 ]
 
 

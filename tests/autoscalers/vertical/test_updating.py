@@ -13,10 +13,10 @@ from autoscalers.vertical.vertical_worlds import (
     ranged,
 )
 from kubescene.autoscalers.vertical import UpdaterOptions, limit_ranges, seed_rule, update
-from kubescene.autoscalers.vertical.evictions import Attempts
+from kubescene.autoscalers.vertical.evictions import ResizeAttempts
 from kubescene.autoscalers.vertical.limits import amount_of
 from kubescene.autoscalers.vertical.options import HOUR
-from kubescene.autoscalers.vertical.updater import PodUpdate, assess
+from kubescene.autoscalers.vertical.updater import PaperHands, PodUpdate, assess
 from kubescene.clock import MINUTE, format_time
 
 UP = {"app": ranged("2", "1500m", "3")}
@@ -226,15 +226,15 @@ def test_a_resize_that_does_not_come_about_ends_in_an_eviction(
     live = [make_pod("web-0", conditions=resizing(kind, reason)), make_pod("web-1")]
     vpa = make_vpa(IN_PLACE, UP)
     seen = {"web-0": START - waited}
-    found = update(vpa, live, {"web-rs": 2}, START, attempts=Attempts(dict(seen)))
+    found = update(vpa, live, {"web-rs": 2}, START, attempts=ResizeAttempts(dict(seen)))
     # The budget is for one: who is resized first is not evicted any more.
     assert ("web-0" in found.evicted) is (goes and "web-1" not in found.resized)
-    alone = update(vpa, live[:1] * 2, {"web-rs": 2}, START, attempts=Attempts(dict(seen)))
+    alone = update(vpa, live[:1] * 2, {"web-rs": 2}, START, attempts=ResizeAttempts(dict(seen)))
     assert bool(alone.evicted) is goes
 
 
 def test_the_first_sight_of_a_resize_is_remembered() -> None:
-    attempts = Attempts()
+    attempts = ResizeAttempts()
     live = pods(2, conditions=resizing("PodResizePending", "Deferred"))
     vpa = make_vpa(IN_PLACE, UP)
     update(vpa, live, {"web-rs": 2}, START, attempts=attempts)
@@ -245,10 +245,10 @@ def test_the_first_sight_of_a_resize_is_remembered() -> None:
 
 def test_a_resize_that_the_api_refuses_ends_in_an_eviction() -> None:
     vpa = make_vpa(IN_PLACE, UP)
-    found = update(vpa, pods(4), {"web-rs": 4}, START, refused=("web-0",))
+    found = update(vpa, pods(4), {"web-rs": 4}, START, hands=PaperHands(("web-0",)))
     assert found.resized == ("web-1", "web-2")
     assert found.evicted == (), "the budget went to the resizes"
-    alone = update(vpa, pods(2), {"web-rs": 2}, START, refused=("web-0", "web-1"))
+    alone = update(vpa, pods(2), {"web-rs": 2}, START, hands=PaperHands(("web-0", "web-1")))
     assert (alone.resized, alone.evicted) == ((), ("web-0",))
 
 
@@ -281,7 +281,9 @@ GATED = UpdaterOptions(in_place=True)
 LESS = {"app": ranged("1900m", "1500m", "3")}
 
 
-def resized(vpa: Any, live: list[dict[str, Any]], attempts: Attempts | None = None) -> list[str]:
+def resized(
+    vpa: Any, live: list[dict[str, Any]], attempts: ResizeAttempts | None = None
+) -> list[str]:
     found = update(vpa, live, {"web-rs": len(live)}, START, GATED, attempts=attempts)
     assert found.evicted == (), "mode InPlace never evicts"
     return list(found.resized)
@@ -308,7 +310,7 @@ def test_mode_in_place_tries_again_whatever_the_node_says(reason: str) -> None:
     ids=["infeasible", "error"],
 )
 def test_what_was_infeasible_is_tried_again_only_when_less_is_recommended(condition: Any) -> None:
-    live, attempts = pods(2, conditions=condition), Attempts()
+    live, attempts = pods(2, conditions=condition), ResizeAttempts()
     assert resized(make_vpa(ONLY_IN_PLACE, UP), live, attempts) == ["web-0", "web-1"]
     assert resized(make_vpa(ONLY_IN_PLACE, UP), live, attempts) == []
     assert resized(make_vpa(ONLY_IN_PLACE, LESS), live, attempts) == ["web-0", "web-1"]
@@ -319,14 +321,20 @@ def test_what_was_infeasible_is_tried_again_only_when_less_is_recommended(condit
 
 
 def test_what_was_infeasible_is_forgotten_with_the_pod() -> None:
-    live, attempts = pods(2, conditions=resizing("PodResizePending", "Infeasible")), Attempts()
+    live, attempts = (
+        pods(2, conditions=resizing("PodResizePending", "Infeasible")),
+        ResizeAttempts(),
+    )
     resized(make_vpa(ONLY_IN_PLACE, UP), live, attempts)
     resized(make_vpa(ONLY_IN_PLACE, UP), live[:1] * 2, attempts)
     assert list(attempts.infeasible) == ["web-0"]
 
 
 def test_what_a_policy_makes_of_a_recommendation_has_to_be_lower_too() -> None:
-    live, attempts = pods(2, conditions=resizing("PodResizePending", "Infeasible")), Attempts()
+    live, attempts = (
+        pods(2, conditions=resizing("PodResizePending", "Infeasible")),
+        ResizeAttempts(),
+    )
     resized(make_vpa(ONLY_IN_PLACE, UP), live, attempts)
     least = policies({"containerName": "app", "minAllowed": {"cpu": "2500m"}})
     assert resized(make_vpa(ONLY_IN_PLACE | least, LESS), live, attempts) == []
@@ -334,7 +342,7 @@ def test_what_a_policy_makes_of_a_recommendation_has_to_be_lower_too() -> None:
 
 def test_mode_in_place_leaves_a_pod_whose_resize_is_refused() -> None:
     vpa = make_vpa(ONLY_IN_PLACE, UP)
-    found = update(vpa, pods(2), {"web-rs": 2}, START, GATED, refused=("web-0",))
+    found = update(vpa, pods(2), {"web-rs": 2}, START, GATED, hands=PaperHands(("web-0",)))
     assert (found.resized, found.evicted) == (("web-1",), ())
     assert found.reasons["web-0"] == "the API refused the resize"
 

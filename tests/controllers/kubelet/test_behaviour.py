@@ -28,6 +28,10 @@ from kubescene.types import JsonObject
         ({"livenessProbe": {"failFor": "1s"}}, "livenessProbe.failFor: says how long it fails;"),
         ({"livenessProbe": {"share": 2}}, "livenessProbe.share: must be a number from 0 to 1"),
         ({"livenessProbe": {"passAfter": "1"}}, "livenessProbe.passAfter: '1' is not a duration"),
+        ({"selector": {"matchLabels": [[]]}}, "selector: matchLabels: must be an object"),
+        ({"selector": {"matchLabels": {"app": {}}}}, "selector: matchLabels.app: must be text"),
+        ({"selector": {"matchExpressions": [3]}}, "selector: matchExpressions[0]: must be"),
+        ({"selector": {"matchExpressions": [{"key": "a", "operator": "In"}]}}, "selector: values:"),
         ({"pullError": 3}, "pullError: must be text, not 3"),
         ({"pullFailures": -1}, "pullFailures: must be a whole number from 0 to 1000, not -1"),
         ({"usage": {"cpu": "x"}}, "usage.cpu: "),
@@ -100,11 +104,13 @@ def test_what_is_said_for_nothing_is_told() -> None:
         ("{tme: 3s}", "unknown field tme; known are: time, error, pods, namespace"),
         ("{error: no}", "error: must be text, not False"),
         ("{time: -3s}", "'-3s' is not a duration such as 90s, 5m or 1h30m"),
+        ("{pods: web}", "pods: must be an object with matchLabels or matchExpressions"),
+        ("{pods: {matchLabels: {app: 3}}}", "pods: matchLabels.app: must be text, in quotes if ne"),
         ("{", "while parsing"),
     ],
 )
 def test_an_annotation_about_pulls_that_cannot_be_read_is_told(text: str, why: str) -> None:
     node = make_node("n").annotate({"pulls.kubescene.dev/x": text}).build()
-    ((name, told),) = faults_of_pulls(node)
+    ((name, told),) = faults_of_pulls(node["metadata"]["annotations"])
     assert name == "pulls.kubescene.dev/x"
     assert told.startswith(why)

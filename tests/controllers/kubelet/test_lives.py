@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 
 from kubescene.clock import parse_time
 from kubescene.cluster import Cluster, ClusterOptions
-from kubescene.controllers.kubelet.behaviour import read_workload
+from kubescene.controllers.kubelet import KubeletDelays
+from kubescene.controllers.kubelet.behaviour import in_vain, is_certain, read_workload
+from kubescene.controllers.kubelet.lives import DueStatus, Lives
 from kubescene.errors import NotFoundError
 from kubescene.shortcuts import PLAIN
 from kubescene.testing import make_node, make_pod
@@ -492,6 +494,23 @@ def test_a_rule_may_restart_all_containers_of_a_pod() -> None:
     assert condition(cluster, "Initialized")[0] == "True"
 
 
+def test_a_condition_tells_while_all_containers_of_a_pod_restart() -> None:
+    """As TestGenerateAllContainersRestartingCondition of the kubelet has it."""
+    rule = {"action": "RestartAllContainers", "exitCodes": {"operator": "In", "values": [42]}}
+    main = {"name": "main", "image": "i", "restartPolicy": "Never", "restartPolicyRules": [rule]}
+    cluster = world({"containers": [{"name": "main", "runTime": "5s", "exitCode": 42}]})
+    begun(cluster, pod(containers=[main, {"name": "other", "image": "i"}], restartPolicy="Never"))
+    name = "AllContainersRestarting"
+    assert condition(cluster, name)[0] == "False"
+    cluster.advance("5s")
+    assert condition(cluster, name)[:2] == ("True", "RestartAllContainersStarted")
+    cluster.advance("1s")
+    assert condition(cluster, name)[0] == "False"
+    ordinary = begun(world({"runTime": "5s"}), pod())
+    types = {each["type"] for each in status(ordinary)["conditions"]}
+    assert name not in types
+
+
 def test_what_has_run_needs_no_pull_to_run_again() -> None:
     cluster = begun(world({"runTime": "5s"}), pod())
     broken = {"pulls.kubescene.dev/bad": "{error: broken}"}
@@ -624,6 +643,8 @@ behaviours = st.fixed_dictionaries(
         "oomAfter": times,
         "exitCode": st.sampled_from([0, 1, {"empirical": {"values": [0, 0, 3]}}]),
         "terminationTime": times,
+        "postStartTime": times,
+        "postStartFailures": st.integers(0, 2),
         "pullTime": times,
         "pullFailures": st.integers(0, 2),
         "startupProbe": probes,
@@ -636,7 +657,8 @@ behaviours = st.fixed_dictionaries(
 
 def full(policy: str) -> JsonObject:
     probe = {"periodSeconds": 3, "failureThreshold": 2}
-    main: JsonObject = {"name": "main", "image": "i"}
+    hook = {"postStart": {"exec": {"command": ["x"]}}}
+    main: JsonObject = {"name": "main", "image": "i", "lifecycle": hook}
     for kind in ("startupProbe", "readinessProbe", "livenessProbe"):
         main[kind] = {"exec": {"command": ["x"]}, **probe}
     return pod(
@@ -676,3 +698,240 @@ def test_however_time_is_cut_pods_come_to_the_same(
         assert ORDER[after["phase"]] >= ORDER[before["phase"]]
         pairs = zip(before["containerStatuses"], after["containerStatuses"], strict=True)
         assert all(later["restartCount"] >= one["restartCount"] for one, later in pairs)
+
+
+def test_a_probe_may_fail_several_times_in_a_run() -> None:
+    main = {
+        "name": "main",
+        "image": "i",
+        "readinessProbe": {"tcpSocket": {"port": 1}, "periodSeconds": 1},
+    }
+    spells = [{"after": "10s", "for": "5s"}, {"after": "30s", "for": "10s"}]
+    cluster = world({"readinessProbe": {"failAfter": "60s", "failFor": "5s", "fails": spells}})
+    begun(cluster, pod(containers=[main]))
+    seen = []
+    for second in range(70):
+        seen.append((second, is_ready(cluster)))
+        cluster.advance("1s")
+    turns = [
+        at for (at, now), (_, before) in zip(seen[1:], seen, strict=False) if now is not before
+    ]
+    assert turns == [12, 15, 32, 40, 62, 65], (
+        "not ready with the third answer, ready with the first"
+    )
+
+
+# -- hooks ---------------------------------------------------------------------------------
+
+
+def hooked(**spec: Any) -> JsonObject:
+    hook = {"postStart": {"exec": {"command": ["x"]}}}
+    probe = {"exec": {"command": ["x"]}, "periodSeconds": 1}
+    main = {"name": "main", "image": "i", "lifecycle": hook, "readinessProbe": probe}
+    return pod(containers=[main], **spec)
+
+
+def test_a_container_is_not_ready_before_its_hook_is_over() -> None:
+    cluster = begun(world({"postStartTime": "4s"}), hooked())
+    assert states(cluster) == "running"
+    assert containers(cluster)["main"]["started"] is False
+    cluster.advance("3s")
+    assert not is_ready(cluster)
+    cluster.advance("1s")
+    assert is_ready(cluster)
+    assert containers(cluster)["main"]["started"] is True
+
+
+def test_nothing_is_probed_before_the_hook_is_over() -> None:
+    made = hooked()
+    probe = {"exec": {"command": ["x"]}, "periodSeconds": 1, "failureThreshold": 2}
+    made["spec"]["containers"][0]["startupProbe"] = probe
+    cluster = begun(world({"postStartTime": "4s", "startupProbe": {"passAfter": "3s"}}), made)
+    assert changes(cluster, 6) == [(0, "running")]
+    assert containers(cluster)["main"]["restartCount"] == 0
+    assert is_ready(cluster)
+
+
+def test_a_hook_that_fails_kills_its_container_and_another_run_begins_later() -> None:
+    said_of_it = {"postStartTime": "2s", "postStartFailures": 2, "terminationTime": "1s"}
+    cluster = begun(world(said_of_it, events=True), hooked())
+    # Runs begin after 0, 3 (at once) and 16 s (10 s after the second has ended).
+    assert changes(cluster, 20) == [(0, "running"), (6, "CrashLoopBackOff"), (16, "running")]
+    told = containers(cluster)["main"]
+    assert (told["restartCount"], told["lastState"]["terminated"]["exitCode"]) == (2, 143)
+    assert is_ready(cluster)
+    assert said(cluster, "FailedPostStartHook", "Killing") == [
+        ("FailedPostStartHook", "PostStartHook failed", 2),
+        ("Killing", "FailedPostStartHook", 2),
+    ]
+
+
+def test_a_pod_that_never_restarts_has_failed_with_its_hook() -> None:
+    behaviour = {"postStartFailures": 1, "terminationTime": "60s"}
+    cluster = begun(
+        world(behaviour), hooked(restartPolicy="Never", terminationGracePeriodSeconds=5)
+    )
+    cluster.advance("4s")
+    assert status(cluster)["phase"] == "Running"
+    cluster.advance("1s")
+    assert (status(cluster)["phase"], states(cluster)) == ("Failed", "Error")
+    assert containers(cluster)["main"]["state"]["terminated"]["exitCode"] == 137
+
+
+def test_containers_without_a_hook_are_not_held_up() -> None:
+    cluster = begun(world({"postStartTime": "1h", "postStartFailures": 3}), pod())
+    assert is_ready(cluster)
+    behaviour = read_workload({"postStartTime": "1h"}).behaviour
+    ((what, why),) = in_vain(behaviour, pod()["spec"])
+    assert (what, why) == ("what is said of postStart", "no container of the pod has such a hook")
+    assert not [*in_vain(behaviour, hooked()["spec"])]
+
+
+# -- pulls that wait for each other --------------------------------------------------------
+
+
+def puller(name: str, image: str) -> JsonObject:
+    made = pod(name, containers=[{"name": "main", "image": image}])
+    made["spec"]["nodeName"] = "n"
+    return made
+
+
+def serially(*workloads: JsonObject, **options: Any) -> Cluster:
+    return world(*workloads, kubelet=KubeletDelays(serial_pulls=True), **options)
+
+
+def first_runs(cluster: Cluster, names: str, seconds: int) -> dict[str, int]:
+    """When each of these pods runs for the first time."""
+    found: dict[str, int] = {}
+    for second in range(seconds):
+        for name in names:
+            if status(cluster, name)["phase"] == "Running":
+                found.setdefault(name, second)
+        cluster.advance("1s")
+    return found
+
+
+def test_images_are_pulled_one_after_the_other_and_each_of_them_once() -> None:
+    cluster = serially({"pullTime": "5s"}, events=True)
+    for name, image in (("a", "x:1"), ("b", "y:1"), ("c", "x:1"), ("d", "z:1")):
+        cluster.create(puller(name, image))
+    cluster.settle()
+    assert first_runs(cluster, "abcd", 20) == {"a": 5, "b": 10, "c": 10, "d": 15}
+    took = [message for _, message, _ in said(cluster, "Pulled")]
+    assert [each.split(" in ")[1].split(" Image")[0] for each in took] == [
+        "5s (5s including waiting).",
+        "5s (10s including waiting).",
+        "0s (10s including waiting).",
+        "5s (15s including waiting).",
+    ]
+
+
+def test_a_pull_that_fails_makes_room_and_brings_nothing() -> None:
+    cluster = serially({"pullTime": "5s", "pullFailures": 1})
+    for name, image in (("a", "x:1"), ("b", "y:1")):
+        cluster.create(puller(name, image))
+    cluster.settle()
+    # a: 0 to 5 fails, again after 10 s: 15 to 20; b: 5 to 10 fails, again 20 to 25.
+    assert first_runs(cluster, "ab", 40) == {"a": 20, "b": 25}
+
+
+def test_an_image_whose_pull_has_failed_has_to_be_brought_again() -> None:
+    cluster = serially()
+    first, second = puller("a", "x:1"), puller("b", "y:1")
+    first["metadata"]["annotations"] = {
+        "kubescene.dev/pull-time": "5s",
+        "kubescene.dev/pull-failures": "1",
+    }
+    second["metadata"]["annotations"] = {"kubescene.dev/pull-time": "30s"}
+    cluster.create(first)
+    cluster.create(second)
+    cluster.settle()
+    # a: 0 to 5 fails; b: 5 to 35; a asks again at 15 and has its turn after b.
+    assert first_runs(cluster, "ab", 50) == {"a": 40, "b": 35}
+
+
+def test_nodes_do_not_wait_for_each_other() -> None:
+    cluster = serially({"pullTime": "5s"})
+    cluster.create(make_node("m").cpu("8").memory("16Gi"))
+    cluster.create(puller("a", "x:1"))
+    other = puller("b", "y:1")
+    other["spec"]["nodeName"] = "m"
+    cluster.create(other)
+    cluster.settle()
+    assert first_runs(cluster, "ab", 10) == {"a": 5, "b": 5}
+
+
+@settings(deadline=None, max_examples=20)
+@given(
+    st.lists(st.sampled_from(["x:1", "y:1", "z:1"]), min_size=1, max_size=5),
+    st.integers(0, 2),
+    st.lists(st.integers(1, 40), min_size=1, max_size=6),
+)
+def test_however_time_is_cut_pulls_wait_alike(
+    images: list[str], failures: int, pieces: list[int]
+) -> None:
+    behaviour = {"pullTime": {"uniform": {"min": "1s", "max": "9s"}}, "pullFailures": failures}
+    whole, cut, plain = (serially(behaviour, **more) for more in ({}, {}, {"shortcuts": PLAIN}))
+    for cluster in (whole, cut, plain):
+        for place, image in enumerate(images):
+            cluster.create(puller(f"p{place}", image))
+        cluster.settle()
+    fork = whole.fork()
+    for each in pieces:
+        cut.advance(f"{each}s")
+    for cluster in (whole, fork, plain):
+        cluster.advance(f"{sum(pieces)}s")
+        assert [*cluster.list("pods")] == [*cut.list("pods")]
+
+
+def asked(monkeypatch: pytest.MonkeyPatch, said: JsonObject, **options: Any) -> tuple[int, bytes]:
+    """How often it is worked out what becomes of ten pods that come together, and their world."""
+    times = 0
+    ask = Lives.next_status
+
+    def counting(self: Lives, *told: Any) -> DueStatus:
+        nonlocal times
+        times += 1
+        return ask(self, *told)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Lives, "next_status", counting)
+        cluster = world(said, **options)
+        for number in range(10):
+            cluster.create(pod(f"pod-{number}", restartPolicy="Never"))
+        cluster.settle()
+        cluster.advance("1h")
+    return times, cluster.export()
+
+
+@pytest.mark.parametrize(
+    ("said", "times"),
+    [
+        pytest.param({"runTime": "10s"}, 2, id="alike"),
+        pytest.param({"runTime": "10s", "exitCode": 3, "readyTime": "2s"}, 3, id="in three steps"),
+        pytest.param({"runTime": {"uniform": {"min": "1s", "max": "2m"}}}, 20, id="drawn"),
+        pytest.param({"runTime": "10s", "pullTime": "3s"}, 40, id="pulled"),
+        pytest.param({"runTime": "10s", "usage": {"cpu": "1"}}, 20, id="measured"),
+    ],
+)
+def test_what_becomes_of_pods_that_live_alike_is_worked_out_once(
+    said: JsonObject, times: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found, end = asked(monkeypatch, said)
+    assert found == times
+    assert asked(monkeypatch, said, shortcuts=PLAIN)[1] == end
+
+
+def test_what_is_drawn_is_found_wherever_it_stands() -> None:
+    drawn: JsonObject = {"exponential": {"mean": "3s"}}
+    certain = {"runTime": "1s", "livenessProbe": {"failAfter": "1m", "fails": [{"after": "2m"}]}}
+    assert is_certain(read_workload(certain).behaviour)
+    for said in (
+        {"startTime": drawn},
+        {"livenessProbe": {"failAfter": drawn}},
+        {"livenessProbe": {"fails": [{"after": "2m", "for": drawn}]}},
+        {"livenessProbe": {"failAfter": "1m", "share": 0.5}},
+        {"containers": [{"name": "main", "runTime": drawn}]},
+        {"usage": {"memory": {"uniform": {"min": "1Mi", "max": "2Mi"}}}},
+    ):
+        assert not is_certain(read_workload({**certain, **said}).behaviour), said

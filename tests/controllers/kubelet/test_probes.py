@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kubescene.controllers.kubelet.probes import (
-    Answers,
     Flip,
-    Schedule,
+    ProbeAnswers,
+    ProbeSchedule,
     failures,
     flips,
     schedule_of,
@@ -18,7 +18,7 @@ from kubescene.controllers.kubelet.probes import (
 LONG = 400
 times = st.integers(0, 60)
 schedules = st.builds(
-    Schedule,
+    ProbeSchedule,
     delay=times,
     period=st.integers(1, 12),
     failures=st.integers(1, 5),
@@ -26,19 +26,21 @@ schedules = st.builds(
     grace=st.none(),
     silence=st.just(""),
 )
-answers = st.builds(
-    Answers, pass_after=times, fail_after=st.none() | times, fail_for=st.none() | times
-)
+spells = st.lists(st.tuples(st.integers(0, 200), st.none() | times), max_size=4)
+answers = st.builds(ProbeAnswers, pass_after=times, failing=st.builds(tuple, spells))
 
 
-def passes(how: Answers, age: int) -> bool:
-    fails = how.fail_after is not None and age >= how.fail_after
-    if fails and how.fail_for is not None and how.fail_after is not None:
-        fails = age < how.fail_after + how.fail_for
-    return age >= how.pass_after and not fails
+def passes(how: ProbeAnswers, age: int) -> bool:
+    for after, long in how.failing:
+        end = LONG if long is None else after + long
+        if age in range(after, end + (long is None)):
+            return False
+    return age >= how.pass_after
 
 
-def made(schedule: Schedule, how: Answers, begun: int, since: int) -> Iterator[tuple[int, bool]]:
+def made(
+    schedule: ProbeSchedule, how: ProbeAnswers, begun: int, since: int
+) -> Iterator[tuple[int, bool]]:
     """Every probe of a long time, and whether it passes."""
     at = max(begun + schedule.delay, since)
     while at <= LONG:
@@ -46,7 +48,9 @@ def made(schedule: Schedule, how: Answers, begun: int, since: int) -> Iterator[t
         at += schedule.period
 
 
-def model(schedule: Schedule, how: Answers, begun: int, since: int, passed: bool) -> list[Flip]:
+def model(
+    schedule: ProbeSchedule, how: ProbeAnswers, begun: int, since: int, passed: bool
+) -> list[Flip]:
     """A kubelet's worker: it counts answers in a row, and changes its mind at a threshold."""
     found, last, run = [], None, 0
     for at, result in made(schedule, how, begun, since):
@@ -62,7 +66,7 @@ def model(schedule: Schedule, how: Answers, begun: int, since: int, passed: bool
 
 @given(schedules, answers, times, times, st.booleans())
 def test_a_kubelet_changes_its_mind_when_the_plain_model_does(
-    schedule: Schedule, how: Answers, begun: int, since: int, passed: bool
+    schedule: ProbeSchedule, how: ProbeAnswers, begun: int, since: int, passed: bool
 ) -> None:
     row = stretches(schedule, how, begun, since)
     found = [each for each in flips(schedule, row, passed=passed) if each.at <= LONG]
@@ -71,7 +75,7 @@ def test_a_kubelet_changes_its_mind_when_the_plain_model_does(
 
 @given(schedules, answers, times, times, times, st.integers(0, LONG))
 def test_probes_that_fail_are_those_of_the_plain_model(
-    schedule: Schedule, how: Answers, begun: int, since: int, after: int, until: int
+    schedule: ProbeSchedule, how: ProbeAnswers, begun: int, since: int, after: int, until: int
 ) -> None:
     row = stretches(schedule, how, begun, since)
     wanted = [

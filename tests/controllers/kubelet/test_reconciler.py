@@ -14,7 +14,7 @@ from kubescene.testing import make_node, make_pod
 from kubescene.types import JsonObject
 
 
-def world(**delays: int) -> ClusterWorld:
+def world(**delays: Any) -> ClusterWorld:
     cluster = ClusterWorld(ClusterOptions(kubelet=KubeletDelays(**delays)))
     cluster.start(["kubelet"])
     return cluster

@@ -126,3 +126,92 @@ def test_a_pod_that_waits_takes_the_room_that_it_was_given() -> None:
     cluster = resize(world(("a", "1"), ("b", "1"), ("c", "1")), "4", name="b")
     assert given(cluster, "b") == ("1", "1")
     assert given(resize(cluster, "2")) == ("2", "2")
+
+
+def test_who_waits_gets_room_by_priority_and_quality_then_by_time() -> None:
+    """The order of a kubelet's sortPendingResizes."""
+    cluster = world(("big", "3"))
+    cluster.create(
+        {
+            "apiVersion": "scheduling.k8s.io/v1",
+            "kind": "PriorityClass",
+            "metadata": {"name": "high"},
+            "value": 10,
+        }
+    )
+    sizes = {"cpu": "100m", "memory": "1Mi"}
+    for name, high, guaranteed in (
+        ("first", False, False),
+        ("second", False, True),
+        ("third", True, False),
+        ("last", False, False),
+    ):
+        made = make_pod(name).build()
+        made["spec"] |= {"priorityClassName": "high"} if high else {}
+        resources = {"requests": sizes, **({"limits": sizes} if guaranteed else {})}
+        made["spec"]["containers"][0]["resources"] = resources
+        cluster.create(made)
+    cluster.settle()
+    for name in ("first", "second", "third", "last"):
+        wanted = {"cpu": "900m", "memory": "1Mi"}
+        resources = {"requests": wanted, **({"limits": wanted} if name == "second" else {})}
+        patch = {"spec": {"containers": [{"name": "main", "resources": resources}]}}
+        cluster.patch("pods", name, patch, subresource="resize")
+        cluster.settle()
+    got = []
+    for room in ("2", "1", "500m", "100m"):
+        resize(cluster, room, "big")
+        names = ("first", "second", "third", "last")
+        got.append([name for name in names if given(cluster, name)[0] == "900m"])
+    assert got == [
+        ["second", "third"],
+        ["first", "second", "third"],
+        ["first", "second", "third"],
+        ["first", "second", "third", "last"],
+    ]
+
+
+# -- of pods as a whole --------------------------------------------------------------------
+
+
+def as_a_whole(name: str, cpu: str) -> JsonObject:
+    made = make_pod(name).on("n").build()
+    resources = {"requests": {"cpu": cpu, "memory": "1Gi"}, "limits": {"cpu": "8", "memory": "1Gi"}}
+    containers = [{"name": "main", "image": "i"}]
+    return {**made, "spec": {**made["spec"], "containers": containers, "resources": resources}}
+
+
+def resized_as_a_whole(cluster: Cluster, name: str, cpu: str) -> JsonObject:
+    change = {"spec": {"resources": {"requests": {"cpu": cpu}}}}
+    cluster.patch("pods", name, change, subresource="resize")
+    cluster.settle()
+    found: JsonObject = cluster.get("pods", name)["status"]
+    return found
+
+
+def pending_of(status: JsonObject) -> list[tuple[str, str]]:
+    conditions = status["conditions"]
+    return [(e["reason"], e["message"]) for e in conditions if e["type"] == "PodResizePending"]
+
+
+def test_a_pod_is_resized_as_a_whole_if_there_is_room_for_it() -> None:
+    """v1.36 does so by default (InPlacePodLevelResourcesVerticalScaling)."""
+    cluster = Cluster()
+    cluster.create(make_node("n").cpu("4").memory("8Gi"))
+    for name in ("a", "b"):
+        cluster.create(as_a_whole(name, "1500m"))
+    cluster.settle()
+    told = resized_as_a_whole(cluster, "a", "2")
+    assert told["allocatedResources"] == {"cpu": "2", "memory": "1Gi"}
+    assert told["resources"]["requests"] == {"cpu": "2", "memory": "1Gi"}
+    assert pending_of(told) == []
+    waits = resized_as_a_whole(cluster, "b", "3")
+    message = "Node didn't have enough resource: cpu, requested: 3000, used: 2000, capacity: 4000"
+    assert pending_of(waits) == [("Deferred", message)]
+    assert waits["allocatedResources"] == {"cpu": "1500m", "memory": "1Gi"}
+    assert pending_of(resized_as_a_whole(cluster, "a", "2400m")) == []
+    # What was given counts for others, and the first that makes room lets it have more.
+    resized_as_a_whole(cluster, "a", "500m")
+    given = cluster.get("pods", "b")["status"]
+    assert pending_of(given) == []
+    assert given["allocatedResources"]["cpu"] == "3"

@@ -1,7 +1,7 @@
 """An operator in a process of its own: a ConfigMap labelled ``fan-out: N`` gets N children.
 
-Usage: fan_out.py SERVER [--park] [--die-after N] [--hang-after N] [--spin-after N]. Each loop
-handles one ConfigMap; with ``--park`` it says when a loop is over.
+Usage: fan_out.py SERVER [--park] [--die-after N] [--hang-after N] [--spin-after N] [--label NAME].
+Each loop handles one ConfigMap; with ``--park`` it says when a loop is over.
 """
 
 import argparse
@@ -36,7 +36,7 @@ class FanOut:
         self._client.watch(CONFIG_MAP, self._heard)
 
     def _heard(self, change: Change) -> None:
-        name, wanted = change.record.name, change.record.labels.get("fan-out")
+        name, wanted = change.record.name, change.record.labels.get(self._options.label)
         if change.type is ChangeType.DELETED:
             self._children.discard(name)
         elif wanted is None:
@@ -80,6 +80,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("server")
     parser.add_argument("--park", action="store_true")
+    parser.add_argument("--label", default=NAME)
     parser.add_argument("--die-after", type=int, default=-1)
     parser.add_argument("--hang-after", type=int, default=-1)
     parser.add_argument("--spin-after", type=int, default=-1)

@@ -107,3 +107,15 @@ def test_a_new_range_counts_for_the_next_pod_of_a_template(world: ClusterWorld) 
     world.settle()
     set_by_plugin = ["annotations" in each["metadata"] for each in world.list("Pod")]
     assert sorted(set_by_plugin) == [False] * 3 + [True] * 3
+
+
+def test_the_first_range_that_is_broken_speaks_alone(world: ClusterWorld) -> None:
+    """Recorded: the others are not asked any more."""
+    limit(world, "b", {"type": "Pod", "max": {"cpu": "1"}})
+    limit(world, "a", {"type": "Container", "max": {"cpu": "2"}})
+    with pytest.raises(ForbiddenError) as refusal:
+        world.create(pod("p", {"limits": {"cpu": "3"}}))
+    assert "per Pod" not in str(refusal.value)
+    assert "maximum cpu usage per Container is 2" in str(refusal.value)
+    with pytest.raises(ForbiddenError, match="maximum cpu usage per Pod is 1"):
+        world.create(pod("p", {"limits": {"cpu": "1500m"}}))

@@ -81,6 +81,7 @@ def test_plugins_run_in_the_order_of_kube_apiserver() -> None:
         "NamespaceLifecycle",
         "LimitRanger",
         "ServiceAccount",
+        "PodNodeSelector",
         "Priority",
         "DefaultTolerationSeconds",
         "DefaultStorageClass",
@@ -89,7 +90,9 @@ def test_plugins_run_in_the_order_of_kube_apiserver() -> None:
         "RuntimeClass",
         "DefaultIngressClass",
         "PodTopologyLabels",
+        "VerticalPodAutoscaler",
         "PodResizeValidator",
+        "NodeTemplate",
         "ResourceQuota",
     ]
 

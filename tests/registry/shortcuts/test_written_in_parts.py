@@ -12,7 +12,8 @@ from kubescene.api.scheme import GroupResource
 from kubescene.registry.shortcuts import Shortcut
 from kubescene.registry.shortcuts.pod_deletions import PodDeletions
 from kubescene.registry.shortcuts.status_counts import StatusCounts
-from kubescene.registry.writes import Result
+from kubescene.registry.shortcuts.templates import Templates
+from kubescene.registry.writes import Result, WriteRequest
 from kubescene.scenario import ScenarioBuilder
 from kubescene.testing import make_deployment, make_node, make_pod, make_priority_class
 from kubescene.testing.builders import PodBuilder
@@ -120,3 +121,30 @@ def test_so_do_preemptions(monkeypatch: pytest.MonkeyPatch) -> None:
     deleted.clear()
     assert outcome_of_preemptions(plain=True) == in_parts
     assert not deleted
+
+
+def test_a_status_that_follows_a_change_of_the_spec_is_known(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """In a rollout every set is scaled, pod by pod, and says after each what it has come to."""
+    built = ScenarioBuilder("parts").create(make_node("n-$(INDEX)").cpu("64"), count=4).step(2)
+    built.create(make_deployment("web").replicas(12).template(make_pod("web").cpu("10m"))).step(3)
+    newer = {"spec": {"template": {"metadata": {"annotations": {"version": "2"}}}}}
+    built.patch("apps/v1", "Deployment", "web", newer, namespace="default")
+    written, learned = noted(monkeypatch, StatusCounts, "counted"), list[str]()
+    learn = Templates.learn
+
+    def noting(self: Templates, request: WriteRequest, *told: Any) -> None:
+        learned.append(request.resource_type.kind)
+        learn(self, request, *told)
+
+    monkeypatch.setattr(Templates, "learn", noting)
+    scenario = built.done()
+    in_parts = kubescene.run(scenario)
+    assert in_parts.ok, in_parts.message
+    sets = [each for each in written if each.resource.resource == "replicasets"]
+    scaled = [each for each in sets if b'"generation":1,' not in each.data]
+    assert len(scaled) > 10
+    assert learned.count("Pod") == 2, "a pod of each template goes the long way"
+    plain = kubescene.run(scenario, plain=True)
+    assert in_parts.cluster.export() == plain.cluster.export()

@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from kubescene.results.comparison.inputs import operation_differences
-from kubescene.results.comparison.schedulers import scheduler_differences
+from kubescene.results.comparison.inputs import operation_differences, scheduler_differences
 
 HEADER = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
 

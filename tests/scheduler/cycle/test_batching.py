@@ -7,7 +7,7 @@ from kubescene.clock import MILLISECOND
 from kubescene.scheduler import Profile, default_profile
 from kubescene.scheduler.cycle.batching import Ranking
 from kubescene.scheduler.cycle.best_node import pick
-from kubescene.testing.builders import PodBuilder, make_pod
+from kubescene.testing.builders import PodBuilder, make_node, make_pod
 from scheduler.staging import Stage
 
 ARGUMENTS = {"PodTopologySpread": {"defaultingType": "List", "defaultConstraints": []}}
@@ -45,6 +45,19 @@ def test_b_1_without_signatures_every_pod_is_looked_for_anew() -> None:
 def test_b_2_a_node_that_takes_another_pod_gives_no_hint() -> None:
     seen = looked_at(stage(), *(make_pod(name).cpu("500m") for name in "pq"))
     assert [evaluated for _, evaluated in seen] == [3, 3]
+
+
+def test_b_2_hints_are_those_of_the_last_search() -> None:
+    """Not those that are left of the search before, which liked other nodes."""
+    world = stage()
+    for name, cpu, memory in (("c", "4", "4Gi"), ("m", "3", "9Gi")):
+        for number in "123":
+            world.create(make_node(f"{name}{number}").cpu(cpu).memory(memory).pods("1"))
+    by_cpu = [make_pod(f"p{number}").cpu("2").memory("1Gi") for number in range(2)]
+    by_memory = [make_pod(f"r{number}").cpu("1").memory("3Gi") for number in range(2)]
+    seen = looked_at(world, *by_cpu, *by_memory)
+    assert [node[0] for node, _ in seen] == ["c", "c", "m", "m"]
+    assert [evaluated for _, evaluated in seen] == [9, 1, 9, 1]
 
 
 @pytest.mark.parametrize(

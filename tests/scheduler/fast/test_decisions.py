@@ -13,7 +13,9 @@ from kubescene.scheduler import (
     FilterPlugin,
     Handle,
     NodeInfo,
+    NodeTable,
     Reads,
+    Rows,
     ScorePlugin,
     Scores,
     Status,
@@ -276,3 +278,39 @@ def test_what_a_plugin_makes_of_no_scores_is_not_overlooked(made: str) -> None:
         ends.append([(each.node, each.message) for each in world.attempts.made])
     assert ends[0] == ends[1]
     assert {node for node, _ in ends[0]} == ({"c"} if made == "order" else {""})
+
+
+class OnlyWhole(ScorePlugin):
+    """Rates nodes in columns alone, by their names, and does or does not normalize."""
+
+    name = "OnlyWhole"
+    reads = Reads.NODE
+
+    def __init__(self, handle: Handle) -> None:
+        del handle
+
+    def score_nodes(self, state: CycleState, pod: PodInfo, nodes: NodeTable, rows: Rows) -> Scores:
+        infos = [nodes.infos[row] for row in rows.tolist()]
+        return np.array([len(each.name) * 10 - 8 * len(each.pods) for each in infos], np.int64)
+
+
+class OnlyWholeNormalized(OnlyWhole):
+    """Is normalized, node by node."""
+
+    name = "OnlyWholeNormalized"
+    normalizes_alone = True
+
+    def normalize(self, state: CycleState, pod: PodInfo, scores: Scores) -> Scores:
+        return scores
+
+
+@pytest.mark.parametrize("plugin", [OnlyWhole, OnlyWholeNormalized])
+def test_one_node_is_rated_by_a_plugin_that_rates_only_many_at_once(plugin: type) -> None:
+    """As it is when one node has changed since the pod before."""
+    placed = []
+    for shortcuts in (ALL, PLAIN):
+        world = Stage(plugin, shortcuts=shortcuts)
+        world.nodes(*("n" * length for length in range(1, 10)), cpu="64")
+        placed.append(world.place(*(make_pod(f"p{each}").cpu("1m") for each in range(12))))
+    assert placed[0] == placed[1]
+    assert len({each.partition(":")[2] for each in placed[0]}) > 2

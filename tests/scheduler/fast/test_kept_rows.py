@@ -134,6 +134,24 @@ def test_of_more_classes_than_can_be_kept_the_ones_last_used_are(
     assert [*kept] == [infos[number].pod_class for number in (3, 0, 4)]
 
 
+@pytest.mark.parametrize("more", [0, 1, 3])
+def test_a_class_that_nobody_had_while_nodes_came_and_went_finds_those_of_a_whole_cycle(
+    more: int,
+) -> None:
+    """Also if more often than anybody remembers where the rows have gone."""
+    stage, random = world(cpu="2"), Stream(5)
+    early, late = (probe(stage, make_pod("p").cpu(f"{number}")) for number in (1, 2))
+    layouts = stage.scheduler.nodes.layout
+    assert decide(stage, early) is not None
+    while stage.scheduler.nodes.layout < layouts + POLICY.moves_kept + more:
+        number = stage.scheduler.nodes.layout
+        stage.create(make_node(f"new{number}").cpu("9").memory("9Gi").pods("110"))
+        stage.client.delete(ObjectRef(NODE, f"n{random.below(NODES // 2) + number % 2 * 150}"))
+        stage.place(make_pod(f"p{number}").cpu("1"))
+        assert decide(stage, late) is not None
+    assert decide(stage, early) is not None
+
+
 @pytest.mark.parametrize("others", [0, 20])
 @pytest.mark.parametrize("memory", ["0", str(LARGEST + 1)])
 def test_nodes_without_memory_or_with_too_much_are_left_to_the_plugins(

@@ -13,7 +13,7 @@ from kubescene.scheduler import SchedulerOptions, default_profile
 from kubescene.scheduler.framework.profile import Profile
 from kubescene.scheduler.plugins.default_preemption import DefaultPreemption
 from kubescene.scheduler.preemption.best_candidate import Criterion, choose, cost_of
-from kubescene.scheduler.preemption.importance import by_importance
+from kubescene.scheduler.preemption.victims import by_importance
 from kubescene.testing.builders import PodBuilder, make_node, make_pod, make_priority_class, merged
 from kubescene.types import JsonObject
 from scheduler.staging import Stage

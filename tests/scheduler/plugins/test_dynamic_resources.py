@@ -311,6 +311,29 @@ def test_f_13_a_class_stands_for_an_extended_resource(stage: Devices) -> None:
     assert [each["requestName"] for each in status["requestMappings"]] == ["container-0-request-0"]
 
 
+@pytest.mark.parametrize(
+    ("first", "counts"), [("1", [2]), ("2", [2]), ("3", [1, 2])], ids=["fewer", "as many", "more"]
+)
+def test_f_13_who_ends_before_others_begin_uses_their_devices(
+    stage: Devices, first: str, counts: list[int]
+) -> None:
+    """What an init container needs beyond is a request of its own."""
+    stage.create(device_class("x", extendedResourceName="example.com/gpu"))
+    stage.nodes("a")
+    stage.create(slice_on("a", "gpu-0", "gpu-1", "gpu-2"))
+    asking = pod("p", **{"example.com_gpu": "2"})
+    (later,) = asking["spec"]["containers"]
+    amounts = {"example.com/gpu": first}
+    resources = {"requests": amounts, "limits": amounts}
+    asking["spec"]["initContainers"] = [{**later, "name": "first", "resources": resources}]
+    stage.create(asking)
+    stage.work()
+    assert stage.pod("p")["spec"]["nodeName"] == "a"
+    (made,) = extended(stage)
+    requests = made["spec"]["devices"]["requests"]
+    assert sorted(each["exactly"]["count"] for each in requests) == counts
+
+
 def test_a_node_that_offers_the_resource_itself_needs_no_claim(stage: Devices) -> None:
     stage.create(device_class("x", extendedResourceName="example.com/gpu"))
     stage.nodes("a")

@@ -80,6 +80,19 @@ def test_f_16_pods_without_volumes_take_nothing() -> None:
     assert verdicts(shelf, using("p", "c1")) == [0, 0]
 
 
+def test_nothing_is_left_of_pods_that_went() -> None:
+    shelf = limited(disk_example_com=2)
+    shelf.put(volume("v1"), bound_claim("c1", "v1"))
+    plugin = NodeVolumeLimits(shelf.handle)
+    there = shelf.add(using("there", "c1"), "a")
+    assert verdicts(shelf, using("p", "c1"), plugin) == [0, 0]
+    attached = plugin._attached
+    assert ([*attached._holders], len(attached._users)) == ([f"{DISK}/v1"], 2)
+    shelf.nodes.remove_pod(there, "a")
+    assert verdicts(shelf, using("p", "c1"), plugin) == [0, 0]
+    assert (attached._holders, attached._users) == ({}, {})
+
+
 def test_f_16_an_unbound_claim_counts_for_the_driver_of_its_class() -> None:
     shelf = limited(disk_example_com=1)
     shelf.put(claim("c1"), claim("c2"))

@@ -13,7 +13,7 @@ from kubescene.scheduler.framework.informers import KINDS
 from kubescene.scheduler.framework.interfaces import EventResource, Hint
 from kubescene.scheduler.framework.status import Code
 from kubescene.scheduler.plugins.volume_binding import VolumeBinding
-from kubescene.scheduler.volumes.assumed import AssumeCache
+from kubescene.scheduler.volumes.finding import AssumeCache
 from kubescene.scheduler.volumes.matching import VolumeIndex
 from kubescene.scheduler.volumes.reach import Reach
 from kubescene.testing.builders import make_node, merged
@@ -358,6 +358,18 @@ def test_f_20_a_volume_that_names_the_claim_goes_first() -> None:
     assert chosen(shelf, using("p", "c"), "a1") == ({"c": "small"}, [])
 
 
+@pytest.mark.parametrize("node", ["a1", "b1"])
+@pytest.mark.parametrize(("operator", "holds"), [("In", False), ("NotIn", True)])
+def test_f_20_names_of_nodes_are_held_against_a_node_without_one(
+    operator: str, holds: bool, node: str
+) -> None:
+    """As upstream, which gives the affinity of a volume nothing but the labels of a node."""
+    field = {"key": "metadata.name", "operator": operator, "values": ["a1"]}
+    affinity = {"required": {"nodeSelectorTerms": [{"matchFields": [field]}]}}
+    shelf = shelf_with(claim("c"), storage_class(), volume("v", nodeAffinity=affinity))
+    assert chosen(shelf, using("p", "c"), node) == (({"c": "v"}, []) if holds else ({}, ["c"]))
+
+
 def test_f_20_small_claims_choose_first_and_the_rest_is_provisioned() -> None:
     shelf = shelf_with(claim("big", "3Gi"), claim("small", "1Gi"), claim("third"), storage_class())
     shelf.put(volume("v2", "2Gi"), volume("v4", "4Gi"))
@@ -464,6 +476,23 @@ def test_nothing_is_left_of_volumes_that_went() -> None:
     found = index.choose(shape, name_of(claim("c")), 0, ())
     assert found is not None
     assert found.name == "new"
+
+
+def test_f_21_what_is_reserved_is_found_by_nobody_until_it_is_given_back() -> None:
+    claims = [claim(f"c{number}", "2Gi") for number in range(3)]
+    shelf = shelf_with(*claims, storage_class(), volume("first", "2Gi"), volume("last", "3Gi"))
+    plugin = VolumeBinding(shelf.handle)
+    reserved = []
+    for each, node in zip(claims, ("a1", "a1", "b1"), strict=True):
+        state, info = CycleState(), shelf.pod(using("p", each["metadata"]["name"]))
+        plugin.pre_filter(state, info, shelf.nodes)
+        plugin.filter_nodes(state, info, shelf.nodes, shelf.rows)
+        assert plugin.reserve(state, info, node).ok
+        bindings = state.find("VolumeBinding").assumed.bindings
+        reserved += [name for name, _ in bindings]
+        if len(reserved) == 2:
+            plugin.unreserve(state, info, node)
+    assert reserved == ["first", "last", "last"]
 
 
 def test_f_21_a_volume_that_is_assumed_is_not_chosen_again() -> None:

@@ -34,7 +34,7 @@ from kubescene.api.field_ownership.managed_fields import (
     Versions,
     owned,
 )
-from kubescene.errors import Cause, ConflictError
+from kubescene.errors import ConflictError, StatusCause
 from kubescene.types import JsonObject, JsonValue
 
 _LEAF, _MAP, _LIST, _SET, _FREE = FieldDivision
@@ -58,7 +58,7 @@ class ApplyConflictError(ConflictError):
     def __init__(self, conflicts: Sequence[Conflict]) -> None:
         self.conflicts = tuple(conflicts)
         causes = [
-            Cause("FieldManagerConflict", f"conflict with {_owner(each.entry)}", each.field)
+            StatusCause("FieldManagerConflict", f"conflict with {_owner(each.entry)}", each.field)
             for each in conflicts
         ]
         super().__init__(_message(conflicts), causes=causes)

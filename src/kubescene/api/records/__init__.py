@@ -16,6 +16,7 @@ from kubescene.api.records.record import (
     make_record,
     may_be_held,
     same_metadata,
+    sharing,
     successor,
     versioned,
 )
@@ -29,6 +30,7 @@ __all__ = [
     "make_record",
     "may_be_held",
     "same_metadata",
+    "sharing",
     "status_of_key",
     "successor",
     "versioned",

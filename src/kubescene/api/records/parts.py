@@ -10,9 +10,10 @@ status.
 """
 
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 from itertools import islice
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import msgspec
 import orjson
@@ -41,6 +42,18 @@ class Encoded(Protocol):
 
 
 Part: TypeAlias = bytes | Encoded | tuple[bytes, ...]
+
+
+@runtime_checkable
+class Growing(Encoded, Protocol):
+    """A part that is the text of an object of lists, to whose ends elements are added."""
+
+    def added(self, earlier: Part | None) -> tuple[bool, Iterable[tuple[bytes, bytes]]]:
+        """What it has more than an earlier version, as keys and elements; whether it extends it.
+
+        If it does not, all that it has.
+        """
+        ...
 
 
 class Composite(tuple[Part, ...]):

@@ -17,6 +17,7 @@ import orjson
 
 from kubescene.api.records import parts
 from kubescene.api.records.parts import (
+    Composite,
     PodSections,
     Sections,
     generation_part,
@@ -106,6 +107,29 @@ class Record(msgspec.Struct, frozen=True, gc=False):
         """The kind, if it is known without decoding the object."""
         payload = self.payload
         return _kind(payload.head) if isinstance(payload, Sections) else None
+
+    @property
+    def is_large(self) -> bool:
+        """Whether writing the object takes so long that an event loop should not wait for it.
+
+        Built-in kinds have no large parts.
+        """
+        return isinstance(self.payload, Composite) and self.payload.is_large
+
+    @property
+    def outline(self) -> bytes | None:
+        """The object without its large part; None if it has none."""
+        return self.payload.outline if isinstance(self.payload, Composite) else None
+
+    @property
+    def essence(self) -> bytes | None:
+        """Metadata and status without the large part; None if it has none."""
+        return self.payload.essence if isinstance(self.payload, Composite) else None
+
+    def holds(self, part: bytes) -> bool:
+        """Whether this very part is one of those that its owner put together."""
+        payload = self.payload
+        return isinstance(payload, tuple) and any(each is part for each in payload)
 
     def metadata_mentions(self, text: bytes) -> bool:
         """Whether a JSON text such as a member's name occurs in metadata; cheap, so it may not
@@ -201,6 +225,17 @@ def successor(previous: Record, obj: JsonObject, revision: int, payload: Payload
         previous.owner,
         previous.deleting,
     )
+
+
+def sharing(previous: Record | None, obj: JsonObject, revision: int) -> Record | None:
+    """`make_record` for an edit of ``previous`` that has a large part, which is shared.
+
+    None if there is none, or if more was edited than its author may.
+    """
+    if previous is None or not isinstance(previous.payload, Composite):
+        return None
+    payload = previous.payload.succeed(obj, revision)
+    return None if payload is None else make_record(previous.resource, obj, revision, payload)
 
 
 def controller_uid(metadata: Mapping[str, Any]) -> str:

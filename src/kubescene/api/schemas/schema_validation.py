@@ -8,17 +8,14 @@ not lock old objects (ratcheting).
 
 from collections.abc import Callable, Iterator
 from decimal import Decimal
-from typing import Any
 
 from msgspec import Struct
 
 from kubescene.api.schemas import formats
+from kubescene.api.schemas.correlation import NO_OLD, is_unchanged, old_item, same
 from kubescene.api.schemas.patterns import matches
 from kubescene.api.validation.field_errors import ErrorType, FieldError, quote
 from kubescene.types import JsonObject, JsonValue
-
-NO_OLD: Any = object()
-"""Stands for "there is nothing to compare with"."""
 
 _NOWHERE = "<nil>"
 _INT_BITS = {"int32": 31, "int64": 63}
@@ -82,7 +79,7 @@ def _validate(value: JsonValue, schema: JsonObject, path: str, old: JsonValue) -
     for check in _CHECKS if value is not None else _NULL_CHECKS:
         check(value, schema, path, old, findings)
         findings.matches += 1
-    if findings.found and old is not NO_OLD and _same(value, old):
+    if findings.found and old is not NO_OLD and is_unchanged(value, old, schema):
         findings.found.clear()
     return findings
 
@@ -266,8 +263,6 @@ def _check_capacity(value: float, schema: JsonObject, path: str, findings: Compl
     if types == ("integer",):
         bits = _INT_BITS.get(wanted, 63)
         fits = float(value).is_integer() and -(2**bits) <= value < 2**bits
-        if type(value) is float and not fits:
-            return  # not an integer at all, which the type check has said
     else:
         fits = wanted != "float" or abs(value) <= _MAX_FLOAT32
     if not fits:
@@ -300,7 +295,7 @@ def _check_enum(
 ) -> None:
     del old
     allowed = schema.get("enum")
-    if not allowed or (value is not None and any(_same(value, it) for it in allowed)):
+    if not allowed or (value is not None and any(same(value, it) for it in allowed)):
         return
     shown = [it if isinstance(it, str) else _json(it) for it in allowed]
     text = f"{path} in body should be one of [{' '.join(shown)}]"
@@ -319,7 +314,7 @@ def _check_list(
     items = schema.get("items")
     if isinstance(items, dict):
         for position, item in enumerate(value):
-            before = _old_item(item, schema, old)
+            before = old_item(item, schema, old)
             findings.merge(_validate(item, items, f"{path}[{position}]", before))
     fewest, most = schema.get("minItems"), schema.get("maxItems")
     if fewest is not None and len(value) < fewest:
@@ -333,18 +328,6 @@ def _too_many(path: str, count: int, most: int, what: str, findings: Complaints)
     text = f"{path} in body should have at most {most} {what}"
     unit = "item" if most == 1 else "items"
     findings.add(ErrorType.TOO_MANY, path, count, text, f"must have at most {most} {unit}")
-
-
-def _old_item(item: JsonValue, schema: JsonObject, old: JsonValue) -> JsonValue:
-    """The earlier form of an item: known only where items have keys."""
-    keys = schema.get("x-kubernetes-list-map-keys")
-    if not keys or type(old) is not list or type(item) is not dict:
-        return NO_OLD
-    wanted = [item.get(key) for key in keys]
-    for candidate in old:
-        if type(candidate) is dict and [candidate.get(key) for key in keys] == wanted:
-            return candidate
-    return NO_OLD
 
 
 def _check_object(
@@ -380,15 +363,6 @@ def _check_members(
         if name in obj:
             where = f"{path}.{name}" if path else name
             findings.merge(_validate(obj[name], child, where, before.get(name, NO_OLD)))
-
-
-def _same(one: JsonValue, other: JsonValue) -> bool:
-    """Equal as JSON: a number is never a truth value."""
-    if type(one) is dict and type(other) is dict:
-        return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in one)
-    if type(one) is list and type(other) is list:
-        return len(one) == len(other) and all(map(_same, one, other))
-    return (type(one) is bool) == (type(other) is bool) and bool(one == other)
 
 
 def _json(value: JsonValue) -> str:

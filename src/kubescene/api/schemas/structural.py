@@ -144,8 +144,13 @@ def unknown_fields(obj: JsonObject, root: Structural) -> list[str]:
     """Paths of the fields that `pruned` would drop, sorted: ``spec.rules[0].foo``."""
     pruner = _Pruner(dropped := [])
     pruner.root(obj, root)
-    dropped += strict_decoding.unknown_fields({"metadata": obj.get("metadata")}, _META_HOLDER)
+    dropped += _unknown_metadata(obj, "")
     return sorted(dropped)
+
+
+def _unknown_metadata(obj: JsonObject, path: str) -> list[str]:
+    found = strict_decoding.unknown_fields({"metadata": obj.get("metadata")}, _META_HOLDER)
+    return [f"{path}.{it}" if path else it for it in found]
 
 
 def object_metadata(metadata: JsonObject, gvk: GroupVersionKind | None = None) -> JsonObject:
@@ -185,6 +190,8 @@ class _Pruner:
             where = f"{path}.{key}" if path else key
             if node is not None and node.embedded and key in _TYPE_META:
                 kept[key] = _embedded_member(key, value)
+                if self._dropped is not None and key == "metadata" and type(value) is dict:
+                    self._dropped += _unknown_metadata(obj, path)
             elif node is not None and (key in node.properties or node.has_additional):
                 kept[key] = self.value(value, node.below(key), where)
             elif node is not None and node.preserves:
@@ -344,7 +351,7 @@ def check_embedded(obj: JsonObject, node: Structural, errors: ErrorList) -> None
 def _check_embedded(value: JsonValue, node: Structural, path: Path, errors: ErrorList) -> None:
     if type(value) is dict:
         if node.embedded:
-            _check_resource(value, path, errors)
+            check_resource(value, path, errors)
         for member, below, where in _members(value, node, path):
             _check_embedded(member, below, where, errors)
     elif type(value) is list and node.items is not None:
@@ -352,7 +359,7 @@ def _check_embedded(value: JsonValue, node: Structural, path: Path, errors: Erro
             _check_embedded(item, node.items, path.index(position), errors)
 
 
-def _check_resource(obj: JsonObject, path: Path, errors: ErrorList) -> None:
+def check_resource(obj: JsonObject, path: Path, errors: ErrorList) -> None:
     for field in ("apiVersion", "kind"):
         at, value = path.child(field), obj.get(field)
         if field not in obj:

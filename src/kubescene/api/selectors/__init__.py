@@ -18,6 +18,7 @@ from kubescene.api.selectors.label_selectors import (
     from_label_selector,
     from_labels,
     parse_labels,
+    read_label_selector,
 )
 from kubescene.api.selectors.node_selectors import (
     NodeSelector,
@@ -50,5 +51,6 @@ __all__ = [
     "node_selector_term",
     "parse_fields",
     "parse_labels",
+    "read_label_selector",
     "tolerates",
 ]

@@ -29,6 +29,8 @@ from kubescene.errors import BadRequestError
 _WORD = re.compile(r"[ \t\r\n]*+(==|!=|[=!(),<>]|[^=!(),<> \t\r\n]+)|[ \t\r\n]++")
 _SYMBOLS = frozenset({"==", "!=", "=", "!", "(", ")", ",", "<", ">"})
 _END = ""
+_MEMBERS = ("matchLabels", "matchExpressions")
+_MOST_SHOWN = 40
 
 _BINARY = {
     "in": Operator.IN,
@@ -113,6 +115,46 @@ def from_label_selector(selector: Mapping[str, Any] | None) -> LabelSelector:
     requirements = [_checked(key, Operator.EQUALS, (value,)) for key, value in labels.items()]
     requirements += map(_from_expression, selector.get("matchExpressions") or ())
     return _selector(requirements)
+
+
+def read_label_selector(given: Any) -> LabelSelector:
+    """The same from where nobody has looked at types; raises `SelectorError`, which says where."""
+    if not isinstance(given, Mapping):
+        raise SelectorError("must be an object with matchLabels or matchExpressions")
+    for name in given:
+        if name not in _MEMBERS:
+            raise SelectorError(f"unknown field {name}; known are: {', '.join(_MEMBERS)}")
+    labels = _member(given, "matchLabels", Mapping, "an object of labels")
+    for key, value in labels.items():
+        _check_text(f"matchLabels.{key}", value)
+    for number, each in enumerate(_member(given, "matchExpressions", list, "a list")):
+        where = f"matchExpressions[{number}]"
+        if not isinstance(each, Mapping):
+            raise SelectorError(f"{where}: must be an object with key, operator and values")
+        for name in ("key", "operator"):
+            _check_text(f"{where}.{name}", each.get(name, ""))
+        for value in _member(each, "values", list, "a list of texts", f"{where}."):
+            _check_text(f"{where}.values", value)
+    return from_label_selector(given)
+
+
+def _member(given: Mapping[str, Any], name: str, kind: type, words: str, where: str = "") -> Any:
+    value = given.get(name)
+    if value is None:
+        return kind() if kind is list else {}
+    if not isinstance(value, kind):
+        raise SelectorError(f"{where}{name}: must be {words}")
+    return value
+
+
+def _check_text(where: str, value: Any) -> None:
+    if not isinstance(value, str):
+        raise SelectorError(f"{where}: must be text, in quotes if need be, not {_short(value)}")
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."
 
 
 @lru_cache(maxsize=4096)

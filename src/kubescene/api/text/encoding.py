@@ -5,9 +5,14 @@ copy of the exact size costs a fifth of a microsecond and saves most of a store'
 """
 
 from collections.abc import Iterable
+from io import BytesIO
+from itertools import islice
 from typing import Any
 
 import orjson
+
+JOINED_AT_ONCE = 1000
+"""Items of a list: a millisecond for those of ordinary size."""
 
 
 def encode(value: Any) -> bytes:
@@ -18,10 +23,14 @@ def encode(value: Any) -> bytes:
 def enclosed(head: bytes, items: Iterable[bytes], tail: bytes) -> bytes:
     """Items with commas in between, after ``head`` and before ``tail``.
 
-    Put together once: to copy a hundred megabytes again takes a tenth of a second, and nobody else
-    runs meanwhile.
+    Written bit by bit: to join a hundred megabytes at one go takes a fifth of a second, and no
+    other thread runs meanwhile.
     """
-    texts = list(items) or [b""]
-    texts[0] = head + texts[0]
-    texts[-1] += tail
-    return b",".join(texts)
+    text, left, comma = BytesIO(), iter(items), b""
+    text.write(head)
+    while some := [*islice(left, JOINED_AT_ONCE)]:
+        text.write(comma)
+        text.write(b",".join(some))
+        comma = b","
+    text.write(tail)
+    return text.getvalue()  # not a copy

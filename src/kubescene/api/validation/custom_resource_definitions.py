@@ -1,9 +1,9 @@
-"""CustomResourceDefinitions: names, versions, and that every schema is structural.
+"""CustomResourceDefinitions: names and versions.
 
-A schema is structural when it says the type of every field it mentions. Deeper rules about
-schemas (defaults, CEL) belong to who evaluates them.
+What schemas say is looked at in `kubescene.api.schemas.structural_rules`.
 """
 
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -17,7 +17,7 @@ from kubescene.api.validation.names import Complaints, dns_1035_label, dns_subdo
 from kubescene.types import JsonObject
 
 _SCOPES = ("Cluster", "Namespaced")
-_TYPES = ("array", "boolean", "integer", "number", "object", "string")
+_LONGEST_WARNING = 256
 _VERSIONS = SPEC.child("versions")
 _NAMES = SPEC.child("names")
 _MIXED_CASE = "may have mixed case, but should otherwise match: "
@@ -60,31 +60,11 @@ def _check_spec(spec: JsonObject, names: JsonObject, errors: ErrorList) -> None:
         errors.required(SPEC.child("scope"))
     elif scope not in _SCOPES:
         errors.not_supported(SPEC.child("scope"), scope, _SCOPES)
-    _check_versions(spec.get("versions") or [], errors)
+    _check_versions(spec.get("versions"), errors)
     for field in ("plural", "singular", "kind", "listKind"):
         if not names.get(field):
             errors.required(_NAMES.child(field))
     _check_names(names, errors)
-    if (conversion := spec.get("conversion")) is not None:
-        _check_conversion(conversion, errors, SPEC.child("conversion"))
-
-
-def _check_conversion(conversion: JsonObject, errors: ErrorList, path: Path) -> None:
-    strategy = conversion.get("strategy")
-    if not strategy:
-        errors.required(path.child("strategy"))
-    if strategy != "Webhook":
-        return
-    webhook = conversion.get("webhook") or {}
-    config = webhook.get("clientConfig")
-    if config is None:
-        detail = "required when strategy is set to Webhook"
-        errors.required(path.child("webhookClientConfig"), detail)
-    elif config.get("url") is None and config.get("service") is None:
-        detail = "exactly one of url or service is required"
-        errors.required(path.child("webhookClientConfig"), detail)
-    if not webhook.get("conversionReviewVersions"):
-        errors.required(path.child("conversionReviewVersions"))
 
 
 def _check_group(group: str, errors: ErrorList, path: Path) -> None:
@@ -113,7 +93,8 @@ def _check_names(names: JsonObject, errors: ErrorList) -> None:
                 errors.invalid(at, name, ",".join(complaints))
 
 
-def _check_versions(versions: list[JsonObject], errors: ErrorList) -> None:
+def _check_versions(given: list[JsonObject] | None, errors: ErrorList) -> None:
+    versions = given or []
     schemas = [(version.get("schema") or {}).get("openAPIV3Schema") for version in versions]
     shared = len({str(schema) for schema in schemas}) == 1
     for position, schema in enumerate(schemas):
@@ -123,45 +104,32 @@ def _check_versions(versions: list[JsonObject], errors: ErrorList) -> None:
         name = version.get("name", "")
         if complaints := dns_1035_label(name):
             errors.invalid(_VERSIONS.index(position).child("name"), name, ",".join(complaints))
-        if schemas[position] is not None and not shared:
-            at = _VERSIONS.index(position).child("schema").child("openAPIV3Schema")
-            _check_structural(schemas[position] or {}, errors, at)
-        if version.get("deprecationWarning") is not None and not version.get("deprecated"):
-            at = _VERSIONS.index(position).child("deprecationWarning")
-            detail = "can only be set for deprecated versions"
-            errors.invalid(at, version["deprecationWarning"], detail)
-        at = SPEC if len(versions) == 1 else _VERSIONS.index(position)
-        _check_selectable(version, schemas[position], errors, at.child("selectableFields"))
+        at = _VERSIONS.index(position).child("deprecationWarning")
+        errors.invalid_each(at, version.get("deprecationWarning"), _warning_complaints(version))
     # Inside the server, equal schemas of all versions are kept once and not shown with them.
     shown = inner([{**version, "schema": None} for version in versions], DEFINITION_VERSION)
-    _check_version_set(versions, shown if shared else versions, errors)
+    _check_version_set(versions, shown if shared else given, errors)
     if versions and (complaints := dns_1035_label(versions[0].get("name", ""))):
         errors.invalid(SPEC.child("version"), versions[0].get("name", ""), ",".join(complaints))
-    if shared and schemas[0] is not None:
-        at = SPEC.child("validation").child("openAPIV3Schema")
-        _check_structural(schemas[0], errors, at)
 
 
-def _check_selectable(
-    version: JsonObject, schema: JsonObject | None, errors: ErrorList, path: Path
-) -> None:
-    """Fields to select by are fields of the schema."""
-    for position, field in enumerate(version.get("selectableFields") or ()):
-        at, json_path = path.index(position).child("jsonPath"), field.get("jsonPath", "")
-        if not json_path:
-            errors.required(at)
-        elif not _has_field(schema or {}, json_path):
-            detail = "is an invalid path: does not refer to a valid field"
-            errors.invalid(at, json_path, detail)
-
-
-def _has_field(schema: JsonObject, json_path: str) -> bool:
-    for step in json_path.removeprefix(".").split("."):
-        properties = schema.get("properties") or {}
-        if step not in properties:
-            return False
-        schema = properties[step]
-    return True
+def _warning_complaints(version: JsonObject) -> Iterator[str]:
+    warning = version.get("deprecationWarning")
+    if warning is None:
+        return
+    if not version.get("deprecated"):
+        yield "can only be set for deprecated versions"
+        return
+    if len(warning.encode()) > _LONGEST_WARNING:
+        yield f"must be <= {_LONGEST_WARNING} characters long"
+    if not warning:
+        yield "must not be an empty string"
+    for position, character in enumerate(warning):
+        if not character.isprintable():
+            at = len(warning[:position].encode())
+            fault = f"non-printable character found at index {at}"
+            yield f"must only contain printable UTF-8 characters; {fault}"
+            return
 
 
 def _check_version_set(versions: list[JsonObject], shown: Any, errors: ErrorList) -> None:
@@ -170,47 +138,14 @@ def _check_version_set(versions: list[JsonObject], shown: Any, errors: ErrorList
         errors.invalid(_VERSIONS, shown, "must contain unique version names")
     if sum(bool(version.get("storage")) for version in versions) != 1:
         detail = "must have exactly one version marked as storage version"
-        errors.invalid(_VERSIONS, shown or None, detail)
-
-
-def _check_structural(schema: JsonObject, errors: ErrorList, path: Path) -> None:
-    kind = schema.get("type", "")
-    if not kind:
-        errors.required(path.child("type"), "must not be empty at the root")
-    elif kind != "object":
-        errors.invalid(path.child("type"), kind, "must be object at the root")
-    _check_children(schema, errors, path)
-
-
-def _check_children(schema: JsonObject, errors: ErrorList, path: Path) -> None:
-    for name, child in sorted((schema.get("properties") or {}).items()):
-        at = path.child("properties").key(name)
-        _check_typed(child, "specified object fields", errors, at)
-    items, extra = schema.get("items"), schema.get("additionalProperties")
-    if isinstance(items, dict):
-        _check_typed(items, "specified array items", errors, path.child("items"))
-    if isinstance(extra, dict):
-        at = path.child("additionalProperties")
-        _check_typed(extra, "specified object fields", errors, at)
-
-
-def _check_typed(schema: JsonObject, what: str, errors: ErrorList, path: Path) -> None:
-    open_ended = schema.get("x-kubernetes-int-or-string") or schema.get(
-        "x-kubernetes-preserve-unknown-fields"
-    )
-    kind = schema.get("type", "")
-    if not kind and not open_ended:
-        errors.required(path.child("type"), f"must not be empty for {what}")
-    if kind and kind not in _TYPES:
-        errors.not_supported(path.child("type"), kind, _TYPES)
-    _check_children(schema, errors, path)
+        errors.invalid(_VERSIONS, shown, detail)
 
 
 def _check_stored_versions(definition: JsonObject, spec: JsonObject, errors: ErrorList) -> None:
     stored = (definition.get("status") or {}).get("storedVersions") or []
     path = STATUS.child("storedVersions")
     if not stored:
-        errors.invalid(path, stored, "must have at least one stored version")
+        errors.invalid(path, stored or None, "must have at least one stored version")
         return
     versions = {version.get("name"): version for version in spec.get("versions") or ()}
     storage = [name for name, version in versions.items() if version.get("storage")]

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from kubescene.api.scheme import ResourceType
 from kubescene.api.validation.field_paths import Path
-from kubescene.errors import Cause, InvalidError
+from kubescene.errors import InvalidError, StatusCause
 
 
 class ErrorType(Enum):
@@ -76,8 +76,8 @@ class FieldError(Struct, frozen=True):
     def message(self) -> str:
         return f"{self.field}: {self.body}"
 
-    def to_cause(self) -> Cause:
-        return Cause(reason=self.type.reason, message=self.body, field=self.field)
+    def to_cause(self) -> StatusCause:
+        return StatusCause(reason=self.type.reason, message=self.body, field=self.field)
 
 
 class ErrorList(list[FieldError]):

@@ -74,6 +74,14 @@ DEFINITION_VERSION: Shape = {
     "additionalPrinterColumns": None,
     "selectableFields": None,
 }
+VALIDATION_RULE: Shape = {
+    "rule": "",
+    "message": "",
+    "messageExpression": "",
+    "reason": None,
+    "fieldPath": "",
+    "optionalOldSelf": None,
+}
 
 
 def inner(value: Any, shape: Shape) -> Any:
@@ -94,3 +102,47 @@ def _inner_fields(value: JsonObject, shape: Shape) -> JsonObject:
         else:
             printed[name] = value.get(field, below)
     return printed
+
+
+_SCHEMA: Shape = {
+    **{"id": "", "schema": "", "$ref": None, "description": "", "type": "", "nullable": False},
+    **{"format": "", "title": "", "default": None, "maximum": None, "exclusiveMaximum": False},
+    **{"minimum": None, "exclusiveMinimum": False, "maxLength": None, "minLength": None},
+    **{"pattern": "", "maxItems": None, "minItems": None, "uniqueItems": False},
+    **{"multipleOf": None, "enum": None, "maxProperties": None, "minProperties": None},
+    **{"required": None, "items": None, "allOf": None, "oneOf": None, "anyOf": None, "not": None},
+    **{"properties": None, "additionalProperties": None, "patternProperties": None},
+    **{"dependencies": None, "additionalItems": None, "definitions": None},
+    **{"externalDocs": None, "example": None, "x-kubernetes-preserve-unknown-fields": None},
+    **{"x-kubernetes-embedded-resource": False, "x-kubernetes-int-or-string": False},
+    **{"x-kubernetes-list-map-keys": None, "x-kubernetes-list-type": None},
+    **{"x-kubernetes-map-type": None, "x-kubernetes-validations": None},
+}
+
+
+def inner_schema(schema: JsonObject) -> JsonObject:
+    """A schema as the server prints it."""
+    printed = {}
+    for field, zero in _SCHEMA.items():
+        words = field.removeprefix("x-kubernetes").lstrip("$").split("-")
+        name = "".join(word[:1].upper() + word[1:] for word in words)
+        name = f"X{name}" if field.startswith("x-") else "ID" if field == "id" else name
+        printed[name] = _schema_part(field, schema.get(field, zero))
+    return printed
+
+
+def _schema_part(field: str, value: Any) -> Any:
+    if isinstance(value, dict) and field in ("properties", "patternProperties", "definitions"):
+        return {name: inner_schema(part) for name, part in value.items()}
+    if isinstance(value, list) and field in ("allOf", "anyOf", "oneOf"):
+        return [inner_schema(part) for part in value] or None
+    if field == "x-kubernetes-validations":
+        return inner(value, VALIDATION_RULE)
+    if field == "not" and isinstance(value, dict):
+        return inner_schema(value)
+    if field == "items" and isinstance(value, dict):
+        return {"Schema": inner_schema(value), "JSONSchemas": None}
+    if field in ("additionalProperties", "additionalItems") and value is not None:
+        schema = inner_schema(value) if isinstance(value, dict) else None
+        return {"Allows": value is not False, "Schema": schema}
+    return value

@@ -17,6 +17,7 @@ from msgspec import Struct
 from kubescene.api.validation.addresses import check_ip
 from kubescene.api.validation.field_errors import ErrorList
 from kubescene.api.validation.field_paths import METADATA, SPEC, Path
+from kubescene.api.validation.label_selectors import check_label_selector, is_readable
 from kubescene.api.validation.names import (
     dns_1035_label,
     dns_label,
@@ -176,12 +177,21 @@ def each(path: str, check: Check) -> MemberRule:
     return MemberRule(path, check)
 
 
+def selectors(path: str, *names: str) -> tuple[MemberRule, ...]:
+    """Label selectors, which may be missing."""
+    return tuple(each(f"{path}{name}?", _check_selector) for name in names)
+
+
 def whole(check: Callable[[JsonObject, ErrorList], None]) -> MemberRule:
     """Whatever else is to be said of an object."""
     return MemberRule("", lambda obj, errors, _: check(obj, errors))
 
 
 # -- what rows cannot say ------------------------------------------------------------------
+
+
+def _check_selector(selector: JsonObject, errors: ErrorList, path: Path | None) -> None:
+    check_label_selector(selector, errors, path or SPEC)
 
 
 def _check_service_name(obj: JsonObject, errors: ErrorList) -> None:
@@ -282,6 +292,11 @@ def _check_address_name(obj: JsonObject, errors: ErrorList) -> None:
     check_ip(obj["metadata"].get("name", ""), errors, METADATA.child("name"))
 
 
+def _check_peer_selectors(peer: JsonObject, errors: ErrorList, path: Path | None) -> None:
+    for name in ("podSelector", "namespaceSelector"):
+        check_label_selector(peer.get(name), errors, _child(path, name))
+
+
 def _check_peer_ports(port: JsonObject, errors: ErrorList, path: Path | None) -> None:
     if port.get("endPort") is not None and port.get("port") is None:
         detail = "may not be specified when `port` is not specified"
@@ -305,6 +320,11 @@ def _check_aggregation(rule: JsonObject, errors: ErrorList, path: Path | None) -
     if not rule.get("clusterRoleSelectors"):
         detail = "at least one clusterRoleSelector required if aggregationRule is non-nil"
         errors.required(_child(path, "clusterRoleSelectors"), detail)
+    for position, selector in enumerate(rule.get("clusterRoleSelectors") or ()):
+        at = _child(path, "clusterRoleSelectors").index(position)
+        check_label_selector(selector, errors, at)
+        if not is_readable(selector):
+            errors.invalid(at, None, "invalid label selector.")
 
 
 def _check_subject(subject: JsonObject, errors: ErrorList, path: Path | None) -> None:
@@ -540,6 +560,7 @@ def _webhooks() -> tuple[MemberRule, ...]:
     hook = "webhooks[]"
     return (
         required(f"{hook}.name"),
+        *selectors(f"{hook}.", "namespaceSelector", "objectSelector"),
         required(f"{hook}.sideEffects", "must specify one of None, NoneOnDryRun"),
         one_of(
             f"{hook}.clientConfig", ("url", "service"), "exactly one of url or service is required"
@@ -632,6 +653,9 @@ _RULES: Mapping[tuple[str, str], tuple[MemberRule, ...]] = {
         *all_required("spec.parentRef?", "resource", "name"),
     ),
     ("networking.k8s.io", "NetworkPolicy"): (
+        *selectors("spec.", "podSelector"),
+        each("spec.ingress[].from[]", _check_peer_selectors),
+        each("spec.egress[].to[]", _check_peer_selectors),
         one_of(
             "spec.ingress[].from[]",
             ("podSelector", "namespaceSelector", "ipBlock"),
@@ -662,7 +686,10 @@ _RULES: Mapping[tuple[str, str], tuple[MemberRule, ...]] = {
         *_SUBJECTS,
     ),
     ("storage.k8s.io", "CSINode"): all_required("spec.drivers[]", "name", "nodeID"),
-    ("storage.k8s.io", "CSIStorageCapacity"): (named("storageClassName", dns_subdomain),),
+    ("storage.k8s.io", "CSIStorageCapacity"): (
+        named("storageClassName", dns_subdomain),
+        *selectors("", "nodeTopology"),
+    ),
     ("storage.k8s.io", "VolumeAttachment"): (
         required("spec.attacher"),
         whole(_check_attached),
@@ -674,6 +701,7 @@ _RULES: Mapping[tuple[str, str], tuple[MemberRule, ...]] = {
     ),
     (_ADMISSION, "ValidatingAdmissionPolicy"): (
         given("spec.matchConstraints"),
+        *selectors("spec.matchConstraints.", "namespaceSelector", "objectSelector"),
         whole(_check_validations),
         *_POLICY_RULES,
         required("spec.validations[].expression", "expression is not specified"),
@@ -681,6 +709,7 @@ _RULES: Mapping[tuple[str, str], tuple[MemberRule, ...]] = {
     ),
     (_ADMISSION, "MutatingAdmissionPolicy"): (
         given("spec.matchConstraints"),
+        *selectors("spec.matchConstraints.", "namespaceSelector", "objectSelector"),
         required("spec.mutations", "mutations must contain at least one item"),
         required("spec.reinvocationPolicy"),
         *_POLICY_RULES,
@@ -690,10 +719,12 @@ _RULES: Mapping[tuple[str, str], tuple[MemberRule, ...]] = {
         required("spec.policyName"),
         required("spec.validationActions", "at least one validation action is required"),
         each("spec.paramRef?", _check_param_ref),
+        *selectors("spec.matchResources?.", "namespaceSelector", "objectSelector"),
     ),
     (_ADMISSION, "MutatingAdmissionPolicyBinding"): (
         required("spec.policyName"),
         each("spec.paramRef?", _check_param_ref),
+        *selectors("spec.matchResources?.", "namespaceSelector", "objectSelector"),
     ),
     (_ADMISSION, "MutatingWebhookConfiguration"): _webhooks(),
     (_ADMISSION, "ValidatingWebhookConfiguration"): _webhooks(),

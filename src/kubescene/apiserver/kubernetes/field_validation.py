@@ -9,7 +9,7 @@ import json
 from kubescene.api.schemas import strict_decoding
 from kubescene.api.scheme import GroupVersionKind, ResourceType
 from kubescene.apiserver.requests import Request
-from kubescene.errors import BadRequestError, Cause, InvalidError
+from kubescene.errors import BadRequestError, InvalidError, StatusCause
 from kubescene.registry.custom_resources import CustomResources
 from kubescene.registry.decoding import unknown_complaints
 from kubescene.types import JsonObject, JsonValue
@@ -28,7 +28,7 @@ def directive(request: Request) -> str:
             f'CreateOptions.meta.k8s.io "" is invalid: {field}: {message}',
             group="meta.k8s.io",
             kind="CreateOptions",
-            causes=(Cause("FieldValueNotSupported", message, field),),
+            causes=(StatusCause("FieldValueNotSupported", message, field),),
         )
     return value
 
@@ -75,7 +75,7 @@ class FieldValidation:
             message = f"Invalid value: {written}: strict decoding error: {', '.join(complaints)}"
             raise InvalidError(
                 f' "" is invalid: patch: {message}',
-                causes=(Cause("FieldValueInvalid", message, "patch"),),
+                causes=(StatusCause("FieldValueInvalid", message, "patch"),),
             )
         request.warnings += complaints
         return patched

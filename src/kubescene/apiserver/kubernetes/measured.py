@@ -8,6 +8,7 @@ measured by the last scrape. Whom nobody measures has no metrics.
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
+from kubescene.actors import ENGINE
 from kubescene.api.kinds import NODE, POD
 from kubescene.api.records import Record
 from kubescene.api.scheme import GroupVersionKind, ResourceType
@@ -17,10 +18,11 @@ from kubescene.apiserver.requests import Request
 from kubescene.apiserver.responses import Response, json_response
 from kubescene.apiserver.table import Route, reading
 from kubescene.clock import SECOND, format_duration, format_time
-from kubescene.errors import BadRequestError, NotFoundError
+from kubescene.controllers.builtin.autoscaling.measured import NamespaceMetrics
+from kubescene.errors import BadRequestError, InternalError, NotFoundError
 from kubescene.types import JsonObject
-from kubescene.usage.measuring import Measurements, measured_pod
-from kubescene.usage.series import METRIC_SERIES, MetricSeries, readable_series
+from kubescene.usage.measuring import Measurements
+from kubescene.usage.registry import MetricRefusedError
 
 METRICS, CUSTOM, EXTERNAL = "metrics.k8s.io", "custom.metrics.k8s.io", "external.metrics.k8s.io"
 RESOURCES = "metrics.k8s.io/v1beta1"
@@ -28,6 +30,19 @@ VERBS = ("get", "list")
 MEASURED_TYPES = (
     ResourceType(GroupVersionKind(METRICS, "v1beta1", "NodeMetrics"), "nodes", False, verbs=VERBS),
     ResourceType(GroupVersionKind(METRICS, "v1beta1", "PodMetrics"), "pods", True, verbs=VERBS),
+    # Metrics come and go with objects: one row stands for all of them.
+    ResourceType(
+        GroupVersionKind(CUSTOM, "v1beta2", "MetricValueList"),
+        "pods/requests_per_second",
+        True,
+        verbs=("get",),
+    ),
+    ResourceType(
+        GroupVersionKind(EXTERNAL, "v1beta1", "ExternalMetricValueList"),
+        "externalmetrics",
+        True,
+        verbs=("get",),
+    ),
 )
 """What discovery lists beside the scheme: nothing is stored of it."""
 T = TypeVar("T")
@@ -153,7 +168,7 @@ class MetricsPages:
 
     def _external(self, params: dict[str, str], selector: LabelSelector | None) -> list[JsonObject]:
         measured, _ = self._measured(params["namespace"])
-        return [
+        return self._made(params, selector, measured.time) or [
             {
                 "metricName": series.metric,
                 "metricLabels": dict(series.labels),
@@ -164,6 +179,25 @@ class MetricsPages:
             if series.metric == params["metric"]
             and (selector is None or selector.matches(series.labels))
         ]
+
+    def _made(
+        self, params: dict[str, str], selector: LabelSelector | None, time: int
+    ) -> list[JsonObject]:
+        """A metric that an autoscaler of the cluster makes for an HPA."""
+        cluster, asked = self._engine.cluster, selector.requirements if selector else ()
+        labels = {each.key: label for each in asked if (label := each.exact()) is not None}
+        source = cluster.usage.externals
+        if source is None:
+            return []
+        namespace, metric, now = params["namespace"], params["metric"], cluster.clock.now()
+        try:
+            value = source.external(namespace, metric, labels, now, counted=False)
+        except MetricRefusedError as error:
+            raise InternalError(str(error)) from error
+        if value is None:
+            return []
+        given = {"metricName": metric, "metricLabels": None, "timestamp": format_time(time)}
+        return [{**given, "value": f"{value}m"}]
 
     # -- the world -----------------------------------------------------------------------------
 
@@ -180,23 +214,10 @@ class MetricsPages:
 
     def _measured(self, namespace: str) -> tuple[Measurements, dict[str, Record]]:
         cluster = self._engine.cluster
-        now, usage = cluster.clock.now(), cluster.usage
         records = {record.name: record for record in self._records(POD, namespace)}
-        measured = Measurements(
-            self._series(namespace),
-            (measured_pod(record.decode()) for record in records.values()),
-            now,
-            scraped=usage.scraped(namespace, now),
-            services=usage.scraped_services(namespace, now),
-        )
-        return measured, records
-
-    def _series(self, namespace: str) -> list[MetricSeries]:
-        if METRIC_SERIES not in self._engine.cluster.scheme:
-            return []
-        records = self._records(METRIC_SERIES, namespace)
-        found = (readable_series(record.decode()) for record in records)
-        return [each for each in found if each is not None]
+        reader, now = cluster.client(ENGINE), cluster.clock.now()
+        metrics = NamespaceMetrics(cluster.usage)
+        return metrics.of_records(namespace, records.values(), reader, now), records
 
 
 def selector_of(request: Request) -> LabelSelector | None:

@@ -22,9 +22,8 @@ from kubescene.apiserver.responses import (
 from kubescene.apiserver.table import ANY, READING, Route, method_not_allowed, reading
 from kubescene.store import Store
 from kubescene.types import JsonObject
-from kubescene.version import __version__
+from kubescene.version import KUBERNETES_VERSION, __version__
 
-KUBERNETES_VERSION = "v1.36.4"
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 LIMIT_S = 5.0
 

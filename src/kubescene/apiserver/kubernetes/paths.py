@@ -9,6 +9,7 @@ subresources are called decides. A path that fits nothing has no target, and is 
 from kubescene.api.scheme import Scheme
 from kubescene.apiserver.requests import Request, RequestTarget
 from kubescene.errors import NotFoundError
+from kubescene.registry.preconditions import not_found
 
 VERBS = {
     "GET": "get",
@@ -71,5 +72,7 @@ def _find(
         return None
     subresource = rest[2] if len(rest) > 2 else ""
     if subresource and subresource not in resource_type.subresources:
+        if resource_type.custom:  # there the kind's own handler answers
+            raise not_found(resource_type, name)
         return None
     return RequestTarget(resource_type, namespace, name, subresource, is_watch)

@@ -5,6 +5,7 @@ something else was asked for: another version of the kind, a table, metadata alo
 """
 
 import asyncio
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -15,10 +16,11 @@ import yaml
 
 from kubescene.api.conversion import from_storage
 from kubescene.api.printing.columns import TableColumns, crd_columns, table_columns
-from kubescene.api.records import Composite, Record
+from kubescene.api.records import Record
 from kubescene.api.scheme import GroupVersionKind, ResourceType
 from kubescene.api.text.encoding import enclosed
-from kubescene.apiserver.negotiation import PLAIN, ResponseForm, ResponseShape
+from kubescene.apiserver.kubernetes.columns import pods_in_columns
+from kubescene.apiserver.negotiation import PLAIN, YAML, ResponseForm, ResponseShape
 from kubescene.apiserver.responses import Response
 from kubescene.errors import BadRequestError
 from kubescene.registry import Registry
@@ -89,16 +91,14 @@ class Renderer:
         self, record: Record, resource_type: ResourceType, form: ResponseForm, include: str
     ) -> JsonObject:
         """As much of the object as the form shows: of one with a large part, mostly not that."""
-        payload = record.payload
-        if (
-            not isinstance(payload, Composite)
-            or form.shape is ResponseShape.OBJECT
-            or include == "Object"
-        ):
+        if form.shape is ResponseShape.OBJECT or include == "Object":
             return self.decode(record, resource_type)
-        if form.shape is ResponseShape.TABLE and self._printed(resource_type).shows_spec:
-            return cast("JsonObject", orjson.loads(payload.outline))
-        return cast("JsonObject", orjson.loads(payload.essence))
+        is_table = resource_type.custom and form.shape is ResponseShape.TABLE
+        shows_spec = is_table and self._printed(resource_type).shows_spec
+        part = record.outline if shows_spec else record.essence
+        if part is None:
+            return self.decode(record, resource_type)
+        return cast("JsonObject", orjson.loads(part))
 
     def _printed(self, resource_type: ResourceType) -> "_Printed":
         """How a custom kind is printed, worked out once for each definition of it."""
@@ -139,7 +139,7 @@ class Renderer:
         """A collection; a long one is written on another thread."""
         whole = partial(self._whole_list, records, resource_type, form, meta, include)
         shows_all = form.shape is ResponseShape.OBJECT or include == "Object"
-        holds_large = resource_type.custom and shows_all and any(map(is_large, records))
+        holds_large = resource_type.custom and shows_all and any(each.is_large for each in records)
         takes_long = holds_large or len(records) > (MANY if form.is_plain else MANY_DECODED)
         return await asyncio.to_thread(whole) if takes_long else whole()
 
@@ -158,6 +158,8 @@ class Renderer:
         """
         if form.is_plain:
             return self.plain_list_response(records, resource_type, meta)
+        if form.shape is ResponseShape.COLUMNS:
+            return Response(pods_in_columns(records, meta.to_dict()))
         document = self._empty_list(resource_type, form, meta, include)
         return _encode_list(document, self._items(records, resource_type, form, include), form)
 
@@ -243,14 +245,6 @@ class _Printed(NamedTuple):
         return cls(kind, crd_columns(listed), shows_spec)
 
 
-def is_large(record: Record) -> bool:
-    """Whether writing the object takes so long that the event loop should not wait for it.
-
-    Built-in kinds have no large parts.
-    """
-    return isinstance(record.payload, Composite) and record.payload.is_large
-
-
 def check_include(include: str) -> None:
     """400 unless ``includeObject`` is one that tables know."""
     if include and include not in INCLUDE_OBJECT:
@@ -295,25 +289,46 @@ def _row(
 
 def _encode_list(document: JsonObject, items: Iterable[JsonObject], form: ResponseForm) -> Response:
     """The document, whose last member is an empty list, with these items in it."""
-    if form.media_type != "application/yaml":
+    if form.media_type != YAML:
         head = orjson.dumps(document)[:-2]
         return Response(enclosed(head, map(orjson.dumps, items), b"]}"))
     member = [*document][-1]
-    before, _, after = _yaml(document).partition(f"\n{member}: []\n")
-    texts = [_yaml([item]) for item in items]
+    before, _, after = _yaml(document).partition(f"\n{member}: []\n".encode())
+    texts = [_yaml_item(item) for item in items]
     opening = f"\n{member}:\n" if texts else f"\n{member}: []\n"
-    return Response("".join([before, opening, *texts, after]).encode(), 200, form.media_type)
+    return Response(b"".join([before, opening.encode(), *texts, after]), 200, form.media_type)
 
 
 def _encode(document: JsonObject, form: ResponseForm, status: int = 200) -> Response:
-    if form.media_type == "application/yaml":
-        return Response(_yaml(document).encode(), status, form.media_type)
+    if form.media_type == YAML:
+        text = orjson.dumps(document)
+        body = _flow(text) if len(text) > LONG_YAML else _yaml(document)
+        return Response(body, status, form.media_type)
     return Response(orjson.dumps(document), status)
 
 
-def _yaml(value: JsonValue) -> str:
-    text: str = yaml.dump(value, Dumper=_DUMPER, sort_keys=True, default_flow_style=False)
-    return text
+def _yaml_item(item: JsonObject) -> bytes:
+    """An item of a list, with its dash."""
+    text = orjson.dumps(item)
+    return b"- " + _flow(text) if len(text) > LONG_YAML else _yaml([item])
 
+
+def _yaml(value: JsonValue) -> bytes:
+    text: str = yaml.dump(value, Dumper=_DUMPER, sort_keys=True, default_flow_style=False)
+    return text.encode()
+
+
+def _flow(text: bytes) -> bytes:
+    """JSON as the YAML that it is, too, once characters are escaped that YAML wants escaped."""
+    return _UNPRINTABLE.sub(lambda found: b"\\u%04x" % ord(found[0].decode()), text) + b"\n"
+
+
+LONG_YAML = 1_000_000
+"""Bytes of an object beyond which it is written in YAML's flow style. To lay it out in lines takes
+a minute and a gigabyte for every twenty megabytes, and nobody reads it."""
+_UNPRINTABLE = re.compile(
+    rb"\x7f|\xc2[\x80-\x9f]|\xe2\x80[\xa8\xa9]|\xef\xbb\xbf|\xef\xbf[\xbe\xbf]"
+)
+"""In UTF-8: what YAML takes for no character, or for the end of a line."""
 
 _DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)

@@ -13,11 +13,13 @@ from functools import partial
 from kubescene.api.kinds import SCENARIO
 from kubescene.api.options import DeleteOptions
 from kubescene.api.records import Record
+from kubescene.api.records.traits import PODS
 from kubescene.api.scheme import SCALE, GroupVersionKind, ResourceType
 from kubescene.apiserver.access import Authorizer, is_review, review
+from kubescene.apiserver.access.tokens import TokenFile
 from kubescene.apiserver.kubernetes.field_validation import check_kind
 from kubescene.apiserver.kubernetes.listing import ListServer
-from kubescene.apiserver.kubernetes.rendering import Renderer, is_large
+from kubescene.apiserver.kubernetes.rendering import Renderer
 from kubescene.apiserver.kubernetes.watches import WatchStreams
 from kubescene.apiserver.kubernetes.writes import (
     Writes,
@@ -32,11 +34,12 @@ from kubescene.apiserver.responses import Response, json_response, success_statu
 from kubescene.apiserver.table import ANY, ResourcePattern, Route, method_not_allowed
 from kubescene.errors import (
     BadRequestError,
-    Cause,
     ForbiddenError,
     InvalidError,
     MethodNotAllowedError,
+    StatusCause,
 )
+from kubescene.registry.decoding import checked
 from kubescene.registry.subresources.eviction import ManyBudgetsError
 from kubescene.registry.subresources.scaling import SCALE_TYPE, Scales
 from kubescene.types import JsonObject
@@ -144,7 +147,7 @@ def eviction_options(eviction: JsonObject, request: Request) -> DeleteOptions:
             name=name,
             group=EVICTION.group,
             kind=EVICTION.kind,
-            causes=(Cause("FieldValueInvalid", message, field),),
+            causes=(StatusCause("FieldValueInvalid", message, field),),
         )
     return parse_delete_options(given, request)
 
@@ -224,12 +227,14 @@ class ResourceRequests:
         renderer: Renderer,
         streams: WatchStreams,
         authorizer: Authorizer,
+        tokens: TokenFile | None = None,
     ) -> None:
         self._verbs = verbs
         self._lister = lister
         self._renderer = renderer
         self._streams = streams
         self._authorizer = authorizer
+        self._tokens = tokens
         self._subresources = Subresources(verbs)
 
     def routes(self) -> Iterator[Route]:
@@ -248,9 +253,12 @@ class ResourceRequests:
             yield Route(ANY, pattern, no_verb)
 
     async def list(self, request: Request) -> Response | None:
-        form, target = negotiate(request.header(b"accept")), request.resource
+        target = request.resource
+        watches = target.is_watch or request.flag("watch")
+        has_columns = target.resource_type.group_resource == PODS and not watches
+        form = negotiate(request.header(b"accept"), has_columns=has_columns)
         check_verb("list", target.resource_type.verbs)
-        if target.is_watch or request.flag("watch"):
+        if watches:
             check_verb("watch", target.resource_type.verbs)
             await self._streams.serve(target, request, form)
             return None
@@ -265,8 +273,9 @@ class ResourceRequests:
         resource_type = target.resource_type
         check_verb("create", resource_type.verbs)
         if is_review(resource_type):
-            obj = await self._verbs.read_object(target, request)
-            return json_response(review(obj, request.actor, self._authorizer), 201)
+            obj = checked(await self._verbs.read_object(target, request), resource_type)
+            answered = review(obj, request.actor, self._authorizer, self._tokens)
+            return json_response(answered, 201)
         if resource_type.namespaced and not target.namespace:
             raise method_not_allowed()
         if resource_type.kind == "Binding" and not resource_type.gvk.group:
@@ -321,7 +330,7 @@ class ResourceRequests:
         render = partial(
             self._renderer.object_response, record, target.resource_type, form, include=include
         )
-        return render, is_large(record)
+        return render, record.is_large
 
 
 SUBRESOURCE_VERBS = {"GET": "get", "PUT": "update", "PATCH": "patch", "POST": "create"}

@@ -3,7 +3,7 @@
 from enum import Enum
 
 from kubescene.apiserver.requests import Request
-from kubescene.errors import ApiError, BadRequestError, Cause, InvalidError
+from kubescene.errors import ApiError, BadRequestError, InvalidError, StatusCause
 
 NOT_OLDER_THAN = "NotOlderThan"
 EXACT = "Exact"
@@ -35,7 +35,7 @@ def parse_version(text: str) -> int:
 def too_large(asked: int, current: int) -> TooLargeVersionError:
     return TooLargeVersionError(
         f"Too large resource version: {asked}, current: {current}",
-        causes=(Cause("ResourceVersionTooLarge", "Too large resource version"),),
+        causes=(StatusCause("ResourceVersionTooLarge", "Too large resource version"),),
         retry_after_s=1,
     )
 
@@ -86,5 +86,5 @@ def invalid_options(field: str, message: str) -> InvalidError:
         f'ListOptions.meta.k8s.io "" is invalid: {field}: Forbidden: {message}',
         group="meta.k8s.io",
         kind="ListOptions",
-        causes=(Cause("FieldValueForbidden", f"Forbidden: {message}", field),),
+        causes=(StatusCause("FieldValueForbidden", f"Forbidden: {message}", field),),
     )

@@ -16,7 +16,7 @@ from kubescene.api.records import Record
 from kubescene.api.scheme import GroupResource, GroupVersionKind, ResourceType
 from kubescene.apiserver.access import DEFAULT_ACTOR
 from kubescene.apiserver.engine_thread import EngineThread
-from kubescene.apiserver.kubernetes.rendering import Renderer, check_include, is_large
+from kubescene.apiserver.kubernetes.rendering import Renderer, check_include
 from kubescene.apiserver.kubernetes.selection import Selection, select
 from kubescene.apiserver.kubernetes.versions import (
     NOT_OLDER_THAN,
@@ -271,7 +271,7 @@ class WatchStream:
 
     async def _send_existing(self) -> None:
         existing, self._registered.existing = self._registered.existing, []
-        large = any(map(is_large, existing))
+        large = any(each.is_large for each in existing)
         await self._send_frames(self._encoder.added(existing), large=large)
         # One that is being ended may not have sent all: it must not say that it has.
         if self._options.marks_initial_end and not self._sleeper.ended:
@@ -290,7 +290,7 @@ class WatchStream:
         if changes:
             self._seen = changes[-1].revision
             may_be = self._encoder.is_of_custom_kind
-            large = may_be and any(is_large(change.record) for change in changes)
+            large = may_be and any(change.record.is_large for change in changes)
             await self._send_frames(self._encoder.frames(changes), large=large)
         if feed is not None:
             feed.note_sent(len(changes))

@@ -17,14 +17,15 @@ from kubescene.api.patching.patches import PatchType
 from kubescene.api.records import Record
 from kubescene.api.scheme import GroupResource, ResourceType
 from kubescene.apiserver import bodies
+from kubescene.apiserver.access.escalation import EscalationCheck
 from kubescene.apiserver.engine_thread import EngineThread
 from kubescene.apiserver.kubernetes.field_validation import FieldValidation, check_kind
-from kubescene.apiserver.kubernetes.rendering import ListMeta, Renderer, is_large
+from kubescene.apiserver.kubernetes.rendering import ListMeta, Renderer
 from kubescene.apiserver.kubernetes.selection import select
 from kubescene.apiserver.negotiation import PLAIN, ResponseForm
 from kubescene.apiserver.requests import DEFAULT_MAX_BODY, MAX_BODY, Request, RequestTarget
 from kubescene.apiserver.responses import Response, json_response, success_status
-from kubescene.errors import BadRequestError, Cause, InvalidError, NotFoundError
+from kubescene.errors import BadRequestError, InvalidError, NotFoundError, StatusCause
 from kubescene.registry import Registry
 from kubescene.registry.decoding import examination
 from kubescene.scenario.validation.unsimulated import without_effect
@@ -59,11 +60,20 @@ class Writes:
     renderer: Renderer
     fields: FieldValidation
     max_body: int = DEFAULT_MAX_BODY
+    escalation: EscalationCheck | None = None
+    """Where Roles say who may do what: what a Role or a binding may grant."""
+
+    def check_grants(self, actor: Actor, obj: JsonObject, target: RequestTarget) -> None:
+        """403 if an object gives away what its author does not have."""
+        if self.escalation is not None:
+            resource = target.resource_type.group_resource
+            self.escalation.check(actor, resource, obj, target.namespace)
 
     async def create(self, target: RequestTarget, request: Request, form: ResponseForm) -> Response:
         """POST to a collection."""
         obj = await self.read_object(target, request)
         check_namespace(obj, target)
+        self.check_grants(request.actor, obj, target)
         self._warn_of_no_effect(target, request)
         options = await self._options(obj, target, request)
         record = await self.engine.submit(
@@ -84,6 +94,7 @@ class Writes:
         obj = await self.read_object(target, request)
         check_namespace(obj, target)
         check_name(obj, target)
+        self.check_grants(request.actor, obj, target)
         options = await self._options(obj, target, request)
         record = await self.engine.submit(
             lambda: self.registry.update(
@@ -102,6 +113,11 @@ class Writes:
         options = write_options(request)
         resource_type = target.resource_type
 
+        def inspect(obj: JsonObject) -> JsonObject:
+            found = self.fields.check_patched(obj, resource_type, request, patch)
+            self.check_grants(request.actor, found, target)
+            return found
+
         def command() -> tuple[Record, bool]:
             place = (resource_type.group_resource, target.namespace, target.name)
             is_new = self.registry.store.get(*place) is None
@@ -114,7 +130,7 @@ class Writes:
                 patch_type,
                 subresource=target.subresource,
                 options=options,
-                inspect=lambda obj: self.fields.check_patched(obj, resource_type, request, patch),
+                inspect=inspect,
             )
             return record, is_new
 
@@ -273,7 +289,7 @@ class Writes:
             include=request.query.get("includeObject", ""),
             status=status,
         )
-        return await asyncio.to_thread(render) if is_large(record) else render()
+        return await asyncio.to_thread(render) if record.is_large else render()
 
 
 def as_object(value: JsonValue) -> JsonObject:
@@ -316,7 +332,7 @@ def check_manager(name: str, kind: str) -> None:
         f'{kind}.meta.k8s.io "" is invalid: fieldManager: {why}',
         group="meta.k8s.io",
         kind=kind,
-        causes=(Cause(reason, why, "fieldManager"),),
+        causes=(StatusCause(reason, why, "fieldManager"),),
     )
 
 
@@ -345,6 +361,7 @@ def parse_delete_options(options: JsonObject, request: Request) -> DeleteOptions
         resource_version=str(preconditions.get("resourceVersion") or ""),
         propagation_policy=policy,
         dry_run=bool(dry_run) or request.is_dry_run,
+        warn=request.warnings.append,
     )
 
 

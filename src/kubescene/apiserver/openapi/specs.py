@@ -20,7 +20,6 @@ from functools import cached_property, lru_cache
 import orjson
 
 from kubescene.api.scheme import ResourceType, Scheme
-from kubescene.apiserver.kubernetes.pages import KUBERNETES_VERSION
 from kubescene.apiserver.negotiation import JSON, first_accepted
 from kubescene.apiserver.openapi.documents import (
     group_version_document,
@@ -31,6 +30,7 @@ from kubescene.apiserver.openapi.swagger import swagger_document
 from kubescene.apiserver.openapi.swagger_protobuf import encode
 from kubescene.errors import NotAcceptableError
 from kubescene.types import JsonObject
+from kubescene.version import KUBERNETES_VERSION
 
 PREFIX = "/openapi/v3"
 SWAGGER = "/openapi/v2"

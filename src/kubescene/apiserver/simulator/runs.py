@@ -6,19 +6,29 @@
     GET    /simulator/v1/runs/ID               one, with the names of its files
     GET    /simulator/v1/runs/ID/files/NAME    one of its files
     GET    /simulator/v1/runs/ID/explain       the attempts at one pod (?pod=NAMESPACE/NAME)
+    GET    /simulator/v1/runs/ID/scenario      what was played, as a Scenario that can be played
+    GET    /simulator/v1/runs/ID/over-time     what was measured and decided over virtual time
+    GET    /simulator/v1/runs/ID/report        the page of it
     DELETE /simulator/v1/runs/ID               take it away; 409 while it is under way
     GET    /simulator/v1/compare               what differs between two of scenarios (?a=ID&b=ID)
+    GET    /simulator/v1/sweeps                matrices and searches that ``kubescene ui`` was given
+    GET    /simulator/v1/sweeps/ID             one of them, with its table
 
 With ``--data-dir`` they are those of its catalogue, also of earlier servers; without it, the newest
-that are in memory.
+that are in memory. Those that ``kubescene ui`` was given are there as well, and stay.
+
+A page that a run brings with it may be anybody's: it is shown in a sandbox, where its scripts reach
+nothing of this server.
 """
 
 import asyncio
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TypeVar
 
 import msgspec
 
+from kubescene.api.kinds import SCENARIO
 from kubescene.apiserver.engine_thread import EngineThread
 from kubescene.apiserver.requests import Request
 from kubescene.apiserver.responses import Response, json_response
@@ -27,6 +37,7 @@ from kubescene.apiserver.table import Route
 from kubescene.apiserver.traffic.pages import TrafficPages
 from kubescene.errors import (
     BadRequestError,
+    ConfigurationError,
     ConflictError,
     InternalError,
     NotFoundError,
@@ -34,11 +45,14 @@ from kubescene.errors import (
 )
 from kubescene.live import LiveRun, LiveScenarios
 from kubescene.live.finished import entry_of, files_of, found_among
-from kubescene.results.sources import LogSource, RunSource, open_run
+from kubescene.results.opening import open_run
+from kubescene.results.sources import LogSource, RunSource, sound_spec
 from kubescene.runs.catalogue import RUNNING, RunEntry, RunKind, Runs
+from kubescene.runs.opened import OpenedRuns
 
 PLACE = f"{PREFIX}runs"
 COMPARE = f"{PREFIX}compare"
+SWEEPS = f"{PREFIX}sweeps"
 MOST_LISTED = 1000
 TYPES = {
     ".json": "application/json",
@@ -47,6 +61,11 @@ TYPES = {
     ".html": "text/html; charset=utf-8",
 }
 OTHER = "application/octet-stream"
+SANDBOX = (
+    (b"content-security-policy", b"sandbox allow-scripts; frame-ancestors 'none'"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+)
 T = TypeVar("T")
 
 
@@ -54,19 +73,33 @@ class RunPages:
     """Answers for what is below `PLACE`. Nothing of it is done on the event loop."""
 
     def __init__(
-        self, engine: EngineThread, scenarios: LiveScenarios, traffic: TrafficPages
+        self,
+        engine: EngineThread,
+        scenarios: LiveScenarios,
+        traffic: TrafficPages,
+        opened: OpenedRuns,
     ) -> None:
         self._engine = engine
         self._scenarios = scenarios
         self._traffic = traffic
+        self._opened = opened
 
     def routes(self) -> Iterator[Route]:
         yield Route("GET", PLACE, self._list, engine=True)
         yield Route("GET", f"{PLACE}/{{id}}", self._show, engine=True)
         yield Route("GET", f"{PLACE}/{{id}}/files/{{file}}", self._file, engine=True)
         yield Route("GET", f"{PLACE}/{{id}}/explain", self._explain, engine=True)
+        for name, made in {
+            "scenario": scenario_told,
+            "over-time": over_time_told,
+            "report": report_made,
+        }.items():
+            answer = partial(self._told, made)
+            yield Route("GET", f"{PLACE}/{{id}}/{name}", answer, engine=True, guarded=True)
         yield Route("DELETE", f"{PLACE}/{{id}}", self._delete, engine=True)
         yield Route("GET", COMPARE, self._compare, engine=True, guarded=True)
+        yield Route("GET", SWEEPS, self._list_sweeps)
+        yield Route("GET", f"{SWEEPS}/{{id}}", self._show_sweep)
 
     async def _list(self, request: Request) -> Response:
         kind, limit = request.query.get("kind", ""), request.number("limit") or MOST_LISTED
@@ -89,7 +122,12 @@ class RunPages:
         id, name, live = request.params["id"], request.params["file"], await self._live()
         data = await self._aside(self._read, live, id, name)
         ending = name[name.rfind(".") :]
-        return Response(data, 200, TYPES.get(ending, OTHER))
+        return Response(data, 200, TYPES.get(ending, OTHER), SANDBOX)
+
+    async def _told(self, made: Callable[[RunSource], Response], request: Request) -> Response:
+        """What is made of a run by whoever reads it."""
+        id, live = request.params["id"], await self._live()
+        return await self._aside(lambda: made(self._source(live, id)))
 
     async def _explain(self, request: Request) -> Response:
         pod = request.query.get("pod", "")
@@ -104,6 +142,14 @@ class RunPages:
             raise BadRequestError(f"name two runs: ?a=ID&b=ID; GET {PLACE} lists them")
         return Response(await self._aside(self._compared, await self._live(), a, b))
 
+    async def _list_sweeps(self, request: Request) -> Response:
+        del request
+        return json_response({"sweeps": self._opened.sweeps()})
+
+    async def _show_sweep(self, request: Request) -> Response:
+        found = await self._aside(self._opened.sweep, request.params["id"])
+        return json_response(found)
+
     async def _delete(self, request: Request) -> Response:
         id, live = request.params["id"], await self._live()
         await self._aside(self._deleted, live, id)
@@ -113,23 +159,25 @@ class RunPages:
     # -- in a thread -----------------------------------------------------------------------------
 
     def _listed(self, live: list[LiveRun], kind: RunKind | None) -> list[RunEntry]:
-        runs = self._kept()
+        runs, opened = self._kept(), [] if kind is RunKind.TRAFFIC else self._opened.list()
         if self._scenarios.finished.catalogue is not None:
-            return runs.list(kind)
+            return opened + runs.list(kind)
         found = [] if kind is RunKind.SCENARIO else runs.list(RunKind.TRAFFIC)
         found += [] if kind is RunKind.TRAFFIC else map(entry_of, live)
-        return sorted(found, key=lambda each: (each.created, each.kind, each.number), reverse=True)
+        found.sort(key=lambda each: (each.created, each.kind, each.number), reverse=True)
+        return opened + found
 
     def _described(self, live: list[LiveRun], id: str) -> tuple[RunEntry, dict[str, int]]:
-        if self._is_kept(id):
-            runs = self._kept()
+        runs = self._files_of(id)
+        if runs is not None:
             return runs.get(id), runs.files(id)
         run = found_among(live, id)
         return entry_of(run), {name: len(make()) for name, make in files_of(run)}
 
     def _read(self, live: list[LiveRun], id: str, name: str) -> bytes:
-        if self._is_kept(id):
-            return self._kept().read(id, name)
+        runs = self._files_of(id)
+        if runs is not None:
+            return runs.read(id, name)
         made = dict(files_of(found_among(live, id)))
         if name not in made:
             raise NotFoundError(f"run {id} has no file {name!r}", name=name, kind="files")
@@ -149,16 +197,25 @@ class RunPages:
         """What happened in the run of a scenario, wherever that is kept."""
         if id.startswith(f"{RunKind.TRAFFIC}-"):
             raise BadRequestError(f"run {id} is of traffic: it has no pods and no steps")
-        if self._is_kept(id):
-            return open_run(self._kept().path(id))
+        runs = self._files_of(id)
+        if runs is not None:
+            return open_run(runs.path(id))
         run = found_among(live, id)
         return LogSource(run.log, run.sink.explanations, run.result())
 
     def _deleted(self, live: list[LiveRun], id: str) -> None:
+        if id in self._opened:
+            raise ConflictError(f"run {id} is only looked at: remove {self._opened.path(id)}")
         if self._is_kept(id):
             self._kept().delete(id)
         elif entry_of(found_among(live, id)).phase == RUNNING:
             raise ConflictError(f"run {id} is under way: delete its Scenario, or wait")
+
+    def _files_of(self, id: str) -> Runs | OpenedRuns | None:
+        """Where the files of a run are; None if it is in this server's memory."""
+        if id in self._opened:
+            return self._opened
+        return self._kept() if self._is_kept(id) else None
 
     def _is_kept(self, id: str) -> bool:
         """Whether the catalogue has it, and not only this server's memory."""
@@ -185,3 +242,36 @@ class RunPages:
             return await asyncio.to_thread(work, *arguments)
         except TrafficError as error:
             raise InternalError(str(error)) from error
+        except ConfigurationError as error:
+            raise ConflictError(str(error)) from error
+
+
+# -- what is made of a run, by whoever reads it ----------------------------------------------------
+
+
+def scenario_told(source: RunSource) -> Response:
+    """What was played, without what became of it; 409 if that is not known."""
+    spec = sound_spec(source)
+    if spec is None:
+        raise ConflictError(f"{source.place} does not say what was played")
+    return json_response(
+        {
+            "apiVersion": SCENARIO.api_version,
+            "kind": SCENARIO.kind,
+            "metadata": {"name": source.scenario},
+            "spec": spec,
+        }
+    )
+
+
+def over_time_told(source: RunSource) -> Response:
+    # No request for anything else should wait until what makes reports is loaded.
+    from kubescene.reports.html.over_time import over_time_of
+
+    return Response(msgspec.json.encode(over_time_of(source)))
+
+
+def report_made(source: RunSource) -> Response:
+    from kubescene.reports.html import report_html
+
+    return Response(report_html(source).encode(), 200, TYPES[".html"], SANDBOX)

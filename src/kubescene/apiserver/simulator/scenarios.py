@@ -9,10 +9,13 @@
                    (&follow=true; see `timelines`)
     explanations   explanations.jsonl
     explain        the attempts at one pod, with what was explained of each (?pod=NAMESPACE/NAME)
+    hold           POST: stand still between two moments
+    release        POST: go on
 """
 
 import asyncio
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TypeVar
 
 import msgspec
@@ -56,10 +59,23 @@ class ScenarioPages:
             "explain": self._explain,
         }.items():
             yield Route("GET", f"{PLACE}/{{name}}/{page}", handler, engine=True)
+        for verb, is_held in (("hold", True), ("release", False)):
+            pattern = f"{PLACE}/{{name}}/{verb}"
+            yield Route("POST", pattern, partial(self._hold, is_held), engine=True)
 
     async def _progress(self, request: Request) -> Response:
         step = request.number("step")
-        return json_response(await self._of(request, lambda run: progress_of(run, step)))
+        held = self._scenarios.is_held
+
+        def asked(run: LiveRun) -> dict[str, object]:
+            return {"run": run.id, "held": held(run), **progress_of(run, step)}
+
+        return json_response(await self._of(request, asked))
+
+    async def _hold(self, is_held: bool, request: Request) -> Response:
+        name = request.params["name"]
+        await self._engine.submit(lambda: self._scenarios.hold(name, is_held=is_held))
+        return json_response({"held": is_held})
 
     async def _summary(self, request: Request) -> Response:
         summary = await self._of(request, LiveRun.summary)

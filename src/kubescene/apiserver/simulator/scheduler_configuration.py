@@ -11,11 +11,11 @@ from kubescene.apiserver.responses import Response, json_response
 from kubescene.apiserver.simulator.worlds import PREFIX
 from kubescene.apiserver.table import Route
 from kubescene.errors import (
-    Cause,
     ConfigurationError,
     ForbiddenError,
     InvalidError,
     SchedulerConfigurationError,
+    StatusCause,
 )
 from kubescene.scheduler import SchedulerOptions
 from kubescene.scheduler.configuration import describe, read_configuration
@@ -26,7 +26,8 @@ MAX_SIZE = 3 * 1024 * 1024
 
 
 class SchedulerConfigurationPage:
-    """A new configuration takes effect as a whole, or not at all.
+    """A new configuration takes effect as a whole, or not at all; with ``?dryRun=All`` not at all:
+    the answer is what it would be with all its defaults.
 
     Extenders make the server call addresses and read files, so whoever may post a configuration may
     not name new ones unless ``allow_extenders``.
@@ -53,6 +54,8 @@ class SchedulerConfigurationPage:
         self._check_extenders(before, document)
         try:
             options = read_configuration(document, before, source=KIND, duplicates=duplicates)
+            if request.is_dry_run:
+                return json_response({**describe(options)})
             await self._engine.submit(lambda: self._engine.configure_scheduler(options))
         except SchedulerConfigurationError as error:
             raise refusal(error) from None
@@ -76,5 +79,5 @@ class SchedulerConfigurationPage:
 
 def refusal(error: SchedulerConfigurationError) -> InvalidError:
     """A refused configuration as a Kubernetes ``Status``, the field among its causes."""
-    cause = Cause("FieldValueInvalid", error.text, error.path)
+    cause = StatusCause("FieldValueInvalid", error.text, error.path)
     return InvalidError(str(error), kind=KIND, group=GROUP, causes=[cause])

@@ -3,8 +3,9 @@
 ::
 
     GET  /simulator/v1/export    every object, as a Kubernetes List
-    POST /simulator/v1/import    put the objects of a List (application/json or application/yaml)
-                                 into the world; nothing if one is bad
+    POST /simulator/v1/import    put the objects of a List (application/json or application/yaml;
+                                 as YAML also one object, or several documents) into the world;
+                                 nothing if one is bad
     PUT  /simulator/v1/reset     back to an empty cluster
     POST /simulator/v1/advance   let time pass on a virtual clock, {"duration": "5m"}; answers when
                                  it has passed, with the time it is then
@@ -49,12 +50,12 @@ class Worlds:
     async def _export(self, request: Request) -> Response:
         del request
         registry = self._engine.cluster.registry
-        records = await self._engine.submit(lambda: exports.exported(registry))
+        records = await self._engine.submit(lambda: exports.exported(registry.store))
         return Response(await asyncio.to_thread(exports.list_of, records))
 
     async def _import(self, request: Request) -> Response:
-        body = await bodies.read_command(request, MAX_IMPORT)
-        actor, document = request.actor, as_object(body.value)
+        manifests = await bodies.read_manifests(request, MAX_IMPORT)
+        actor, document = request.actor, as_object(manifests)
         items, engine = document.get("items"), self._engine
         if not isinstance(items, list) or len(items) <= FEW_ITEMS:
             count = await engine.submit(lambda: self._put(actor, document))

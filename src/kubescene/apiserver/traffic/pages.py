@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from kubescene.apiserver.requests import Request
 from kubescene.apiserver.responses import Response
 from kubescene.apiserver.table import Route
-from kubescene.apiserver.traffic import RUN, RUNS
+from kubescene.apiserver.traffic import CONVERT, RUN, RUNS
 from kubescene.runs.catalogue import TRAFFIC_FILE
 
 if TYPE_CHECKING:
@@ -53,6 +53,7 @@ class TrafficPages:
         yield Route("GET", f"{RUNS}/{{id:int}}", self._show)
         yield Route("GET", f"{RUNS}/{{id:int}}/series", self._series)
         yield Route("POST", f"{RUNS}/{{id:int}}/repeat", self._repeat)
+        yield Route("POST", CONVERT, self._convert)
 
     async def _run(self, request: Request) -> Response | None:
         return await (await self._loaded()).run(request)
@@ -68,6 +69,9 @@ class TrafficPages:
 
     async def _repeat(self, request: Request) -> Response | None:
         return await (await self._loaded()).repeat(request)
+
+    async def _convert(self, request: Request) -> Response | None:
+        return await (await self._loaded()).convert(request)
 
     async def _loaded(self) -> "TrafficRuns":
         """What simulates, ready. Nobody else waits while it is loaded: that is half a second."""

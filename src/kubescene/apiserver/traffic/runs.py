@@ -3,11 +3,14 @@
 ::
 
     POST /run               simulate; answers with Skenario's series, Location names the run;
-                            with ?dryRun=All nothing is kept, and there is no Location
+                            with ?dryRun=All nothing is kept, and there is no Location;
+                            with ?view=charts it answers with the charts of the run's page
     GET  /runs              the newest runs first (?limit=, ?before=ID)
     GET  /runs/ID           one: its whole configuration, how it ended, its measures
-    GET  /runs/ID/series    what POST /run answered
+    GET  /runs/ID/series    what POST /run answered, or would have with ?view=charts
     POST /runs/ID/repeat    the same again; the same bytes
+    POST /simulator/v1/convert    a TrafficRun as a Scenario, as ``kubescene convert`` makes it:
+                            {"scenario": ..., "leftOut": [...]}
 
 Runs have threads of their own, a bounded number: neither the event loop nor the engine waits for
 them. A client that leaves ends its run. Requests cannot name code: autoscalers are the built-in
@@ -28,7 +31,7 @@ from typing import NamedTuple, TypeAlias, TypeVar
 import msgspec
 
 from kubescene.api.text.reading import ReadingError, read_json
-from kubescene.apiserver.bodies import JSON_TYPES, aside, media_type, unsupported
+from kubescene.apiserver.bodies import JSON_TYPES, aside, media_type, read_command, unsupported
 from kubescene.apiserver.requests import ClientGoneError, Request, Send
 from kubescene.apiserver.responses import Response, json_response
 from kubescene.apiserver.traffic import RUNS
@@ -36,11 +39,11 @@ from kubescene.apiserver.traffic.autoscalers import OfferedAutoscalers
 from kubescene.autoscalers.dispatcher import Dispatcher
 from kubescene.errors import (
     BadRequestError,
-    Cause,
     ConflictError,
     InternalError,
     KubesceneError,
     RunStoreError,
+    StatusCause,
     TooManyRequestsError,
     TrafficError,
 )
@@ -57,11 +60,12 @@ from kubescene.traffic.skenario.requests import (
 )
 from kubescene.traffic.spec.fields import Mode, TrafficSpec
 from kubescene.traffic.spec.files import arrivals_of
-from kubescene.traffic.spec.loading import to_object
+from kubescene.traffic.spec.loading import run_of, to_object
 from kubescene.traffic.store import RunStore
 
 _log = logging.getLogger(__name__)
 T = TypeVar("T")
+Tell: TypeAlias = Callable[[TrafficResult], Iterator[Piece]]
 Headers: TypeAlias = tuple[tuple[bytes, bytes], ...]
 MAX_REQUEST = 1024 * 1024
 MOST_LISTED = 500
@@ -154,7 +158,8 @@ class TrafficRuns:
                 f"run {id} is of faithful mode, of which the movements of requests are not kept: "
                 f"POST {RUNS}/{id}/repeat answers with its series"
             )
-        return await self._work(Job(configuration, repeats=id), self._told, request)
+        job = Job(configuration, repeats=id, told=told_as(request))
+        return await self._work(job, self._told, request)
 
     # -- running ---------------------------------------------------------------------------------
 
@@ -162,7 +167,7 @@ class TrafficRuns:
         if media_type(request.header(b"content-type")) not in JSON_TYPES:
             raise unsupported(*JSON_TYPES[1:])
         asked = await aside(read_body, await request.body(MAX_REQUEST))
-        job = Job(traffic_run(asked), asked)
+        job = Job(traffic_run(asked), asked, told=told_as(request))
         work = self._tried if request.is_dry_run else self._simulated
         return await self._work(job, work, request)
 
@@ -176,6 +181,13 @@ class TrafficRuns:
             )
         configuration = await self._reading(self.store.configuration, id)
         return await self._work(Job(configuration, repeats=id), self._simulated, request)
+
+    async def convert(self, request: Request) -> Response:
+        body = await read_command(request, MAX_REQUEST)
+        try:
+            return await asyncio.to_thread(scenario_told, body.value)
+        except TrafficError as error:
+            raise refused(error) from error
 
     async def _work(
         self, job: "Job", work: Callable[["Job"], "RunReply"], request: Request
@@ -254,7 +266,7 @@ class TrafficRuns:
             raise refused(error, job.asked) from error
         if not result.ok:
             raise InternalError(f"run {id} {result.phase.lower()}: {result.message}", name=str(id))
-        return replied(id, result)
+        return replied(id, result, job.told)
 
     def _tried(self, job: "Job") -> "RunReply":
         """In a thread: simulate and answer; there is no such run afterwards."""
@@ -266,7 +278,7 @@ class TrafficRuns:
             raise refused(error, job.asked) from error
         if not result.ok:
             raise InternalError(f"the run {result.phase.lower()}: {result.message}")
-        return replied(0, result)
+        return replied(0, result, job.told)
 
     def _keep(self, job: "Job", id: int, result: TrafficResult) -> None:
         """In memory nothing can be lost: a short run waits until its answer is on its way.
@@ -303,7 +315,7 @@ class TrafficRuns:
         """In a thread: the answer of a run that was kept."""
         assert job.repeats is not None
         try:
-            return replied(job.repeats, self.store.result(job.repeats))
+            return replied(job.repeats, self.store.result(job.repeats), job.told)
         except RunStoreError as error:
             raise InternalError(str(error)) from error
         except TrafficError as error:
@@ -341,11 +353,16 @@ class Job:
     """One run that somebody waits for."""
 
     def __init__(
-        self, run: TrafficRun, asked: SkenarioRequest | None = None, repeats: int | None = None
+        self,
+        run: TrafficRun,
+        asked: SkenarioRequest | None = None,
+        repeats: int | None = None,
+        told: Tell = reply,
     ) -> None:
         self.run = run
         self.asked = asked
         self.repeats = repeats
+        self.told = told
         self.cancelled = Event()
         self.answered = False
         self.unwritten: list[tuple[int, TrafficResult]] = []
@@ -365,6 +382,16 @@ def read_body(body: bytes) -> SkenarioRequest:
         raise refused(error) from error
 
 
+def scenario_told(document: object) -> Response:
+    """The same requests to real Pods, and what is left out of them."""
+    from kubescene.traffic.as_scenario import left_out, scenario_of
+
+    if not isinstance(document, dict):
+        raise TrafficError("a TrafficRun must be an object")
+    scenario = scenario_of(run_of(document), document)
+    return json_response({"scenario": scenario, "leftOut": [*left_out(document)]})
+
+
 def traffic_run(asked: SkenarioRequest) -> TrafficRun:
     try:
         return run_requested(asked)
@@ -375,12 +402,27 @@ def traffic_run(asked: SkenarioRequest) -> TrafficRun:
 def refused(error: TrafficError, asked: SkenarioRequest | None = None) -> BadRequestError:
     """400, with the field as the client wrote it."""
     told = error if asked is None else in_the_request(error, asked)
-    causes = [Cause("FieldValueInvalid", told.message, told.path)] if told.path else []
+    causes = [StatusCause("FieldValueInvalid", told.message, told.path)] if told.path else []
     return BadRequestError(str(told), causes=causes)
 
 
-def replied(id: int, result: TrafficResult) -> "RunReply":
-    pieces = reply(result)
+def told_as(request: Request) -> Tell:
+    """The form of an answer: Skenario's series, or with ``?view=charts`` what pages draw."""
+    view = request.query.get("view", "")
+    if view not in ("", "charts"):
+        raise BadRequestError(f"view must be charts, or not given, not {view!r}")
+    return charts_told if view else reply
+
+
+def charts_told(result: TrafficResult) -> Iterator[Piece]:
+    # Whoever asks as Skenario's page does needs no reports.
+    from kubescene.reports.html.traffic.over_time import traffic_over_time
+
+    yield msgspec.json.encode(traffic_over_time(result))
+
+
+def replied(id: int, result: TrafficResult, told: Tell) -> "RunReply":
+    pieces = told(result)
     first = joined(pieces)
     return RunReply(id, first, pieces if len(first) >= PIECE else None)
 
@@ -406,7 +448,7 @@ def rehearse() -> None:
     """The form's run, for nobody: what the first one loads is loaded then, and nothing is kept."""
     run = run_requested(SkenarioRequest())
     own = Dispatcher(builtin_autoscalers(run.spec))
-    replied(0, simulated(run, arrivals_of(run.spec), own))
+    replied(0, simulated(run, arrivals_of(run.spec), own), reply)
 
 
 class WaitingClient:

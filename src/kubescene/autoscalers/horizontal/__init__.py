@@ -1,48 +1,50 @@
 """The horizontal pod autoscaler of Kubernetes v1.36, as functions of what it sees.
 
 `reconcile` is one pass: the object's spec, its status, an `Observation` (scale, pods, metrics), the
-`History` and the time go in; the count, status, events, history and an `Explanation` come out.
-`HorizontalAutoscaler` keeps status and history from pass to pass. `back_test` plays recorded usage
-to an autoscaler. Nothing here reads a clock or changes what it is given.
+`ScalingHistory` and the time go in; the count, status, events, history and a `ScalingExplanation`
+come out. `HorizontalAutoscaler` keeps status and history from pass to pass. `back_test` plays
+recorded usage to an autoscaler. Nothing here reads a clock or changes what it is given.
 
 ::
 
     hpa = Path("hpa.yaml").read_text()
-    usage = [UsageSample(minute * 60 * 10**9, {"cpu": cores}) for minute, cores in measured]
+    usage = [PodUsageSample(minute * 60 * 10**9, {"cpu": cores}) for minute, cores in measured]
     test = back_test(hpa, usage, requests={"cpu": "500m"})
     for row in test.rows:
         print(row.replicas, row.desired, row.explanation)
 """
 
+from kubescene.autoscalers.back_tests import BackTestRow, PodUsageSample, ReplicaBackTest
 from kubescene.autoscalers.horizontal.back_tests import (
-    BackTest,
-    BackTestRow,
     ExternalSeries,
     ObjectSeries,
     PodSeries,
     RecordedMetrics,
-    UsageSample,
     back_test,
 )
-from kubescene.autoscalers.horizontal.behavior import History, Recommendation, ScaleEvent
+from kubescene.autoscalers.horizontal.behavior import (
+    ReplicaRecommendation,
+    ScaleEvent,
+    ScalingHistory,
+)
 from kubescene.autoscalers.horizontal.controller import (
-    Decision,
     HorizontalAutoscaler,
     Result,
+    ScalingDecision,
     complete,
     decide,
     reconcile,
 )
-from kubescene.autoscalers.horizontal.explanations import Explanation
+from kubescene.autoscalers.horizontal.explanations import ScalingExplanation
 from kubescene.autoscalers.horizontal.observations import (
     MetricsSource,
     MetricsUnavailableError,
     Observation,
+    ObservedScale,
     OtherAutoscaler,
     PodMetrics,
     PodRequests,
     PodValue,
-    Scale,
     ScaledPod,
     ScaleFailure,
     observed_pod,
@@ -54,16 +56,12 @@ from kubescene.autoscalers.horizontal.specs import (
     accepted,
     compiled,
 )
-from kubescene.autoscalers.horizontal.statuses import Condition, HorizontalStatus, Notice
+from kubescene.autoscalers.horizontal.statuses import Condition, HorizontalStatus, ScalingNotice
 
 __all__ = [
-    "BackTest",
     "BackTestRow",
     "Condition",
-    "Decision",
-    "Explanation",
     "ExternalSeries",
-    "History",
     "HorizontalAutoscaler",
     "HorizontalOptions",
     "HorizontalPlugin",
@@ -71,22 +69,26 @@ __all__ = [
     "HorizontalStatus",
     "MetricsSource",
     "MetricsUnavailableError",
-    "Notice",
     "ObjectSeries",
     "Observation",
+    "ObservedScale",
     "OtherAutoscaler",
     "PodMetrics",
     "PodRequests",
     "PodSeries",
+    "PodUsageSample",
     "PodValue",
-    "Recommendation",
     "RecordedMetrics",
+    "ReplicaBackTest",
+    "ReplicaRecommendation",
     "Result",
-    "Scale",
     "ScaleEvent",
     "ScaleFailure",
     "ScaledPod",
-    "UsageSample",
+    "ScalingDecision",
+    "ScalingExplanation",
+    "ScalingHistory",
+    "ScalingNotice",
     "accepted",
     "back_test",
     "compiled",

@@ -14,90 +14,46 @@ answers whose labels satisfy the metric's selector; a metric without a selector 
 there is none, the API does not know the metric.
 """
 
-import math
-from collections.abc import Iterable, Iterator, Mapping
-from itertools import pairwise
-from typing import TypeAlias, TypeVar
+from collections.abc import Iterable, Mapping
+from typing import TypeVar
 
 import msgspec
 from msgspec import Struct
 
-from kubescene.api.quantity import QuantityError, parse
 from kubescene.api.selectors import from_label_selector
-from kubescene.autoscalers.horizontal.controller import DEFAULTS, HorizontalAutoscaler, Result
-from kubescene.autoscalers.horizontal.explanations import Explanation
+from kubescene.autoscalers.back_tests import (
+    Amount,
+    BackTestRow,
+    FollowingPods,
+    PodUsageSample,
+    RecordedUsage,
+    ReplicaBackTest,
+    checked_usage,
+    milli,
+    passes,
+    start_of,
+)
+from kubescene.autoscalers.horizontal.controller import DEFAULTS, HorizontalAutoscaler
+from kubescene.autoscalers.horizontal.explanations import ScalingExplanation
 from kubescene.autoscalers.horizontal.observations import (
     ContainerRequests,
     MetricsUnavailableError,
     Observation,
+    ObservedScale,
     PodMetrics,
     PodRequests,
     PodValue,
-    Scale,
     ScaledPod,
 )
-from kubescene.autoscalers.horizontal.specs import HorizontalOptions, HorizontalSpec, MetricSpec
+from kubescene.autoscalers.horizontal.specs import HorizontalOptions, MetricSpec
 from kubescene.durations import SECOND
 from kubescene.errors import ConfigurationError
 from kubescene.types import JsonObject, Nanoseconds
-
-Amount: TypeAlias = str | int | float
-
-
-class UsageSample(Struct, frozen=True):
-    """What was used at ``time``. ``where`` it stands is for messages, such as ``FILE:LINE``."""
-
-    time: Nanoseconds
-    amounts: Mapping[str, Amount]
-    where: str = ""
-
-
-class RecordedUsage(Struct, frozen=True):
-    """A checked sample: thousandths."""
-
-    time: Nanoseconds
-    amounts: Mapping[str, int]
 
 
 def usage_key(metric: MetricSpec) -> str:
     """Under which key a sample has the amount of a metric."""
     return f"{metric.container}/{metric.name}" if metric.container else metric.name
-
-
-def checked_usage(samples: Iterable[UsageSample], spec: HorizontalSpec) -> list[RecordedUsage]:
-    """The samples in thousandths. `ConfigurationError` names the sample and the key at fault."""
-    usage = list(_usage(samples, {usage_key(metric) for metric in spec.metrics}))
-    if not usage:
-        raise ConfigurationError("usage: there are no samples")
-    return usage
-
-
-def _usage(samples: Iterable[UsageSample], wanted: Iterable[str]) -> Iterator[RecordedUsage]:
-    keys, last = sorted(wanted), None
-    for number, sample in enumerate(samples):
-        where = f"{sample.where}: " if sample.where else f"usage[{number}]."
-        if last is not None and sample.time <= last:
-            raise ConfigurationError(f"{where}time: {sample.time} does not follow {last}")
-        last = sample.time
-        if missing := next((key for key in keys if key not in sample.amounts), None):
-            known = ", ".join(sorted(sample.amounts)) or "nothing"
-            raise ConfigurationError(f"{where}{missing}: missing; the sample has {known}")
-        yield RecordedUsage(
-            sample.time, {key: milli(sample.amounts[key], f"{where}{key}") for key in keys}
-        )
-
-
-def milli(amount: Amount, where: str) -> int:
-    """An amount in thousandths; ``where`` is its name for the error."""
-    if isinstance(amount, float) and not math.isfinite(amount):
-        raise ConfigurationError(f"{where}: {amount} is not a finite number")
-    try:
-        quantity = parse(amount)
-    except QuantityError as error:
-        raise ConfigurationError(f"{where}: {amount!r} is not an amount: {error}") from error
-    if quantity.nanos < 0:
-        raise ConfigurationError(f"{where}: {amount} is negative")
-    return quantity.milli_value()
 
 
 NO_RESOURCE_METRICS = "the server could not find the requested resource (get pods.metrics.k8s.io)"
@@ -178,162 +134,81 @@ def _answer(series: Iterable[Series], metric: MetricSpec, of: str) -> Series:
 SYNC_PERIOD = 15 * SECOND
 """How often the controller looks at an autoscaler."""
 
-LONG_AGO = 10**18
-"""Pods that are there at the start have been ready for longer than any window."""
-
-MOST_PASSES = 1_000_000
-"""Half a year at the usual interval; more than that is a mistake in the times."""
-
 _LABELS = {"app": "back-test"}
 _SELECTOR = "app=back-test"
 _REST = "the-rest"
 
 
-class BackTestRow(Struct, frozen=True):
-    """One pass: counts before it, what it wanted, and why."""
-
-    time: Nanoseconds
-    replicas: int
-    ready: int
-    proposal: int | None
-    desired: int
-    explanation: Explanation
-    error: str = ""
-
-
-class BackTest(Struct, frozen=True):
-    """All passes, and what they add up to."""
-
-    rows: tuple[BackTestRow, ...]
-    interval: Nanoseconds
-
-    @property
-    def highest(self) -> int:
-        return max(row.desired for row in self.rows)
-
-    @property
-    def lowest(self) -> int:
-        return min(row.desired for row in self.rows)
-
-    @property
-    def rescales(self) -> int:
-        """How often the count was changed."""
-        return sum(row.desired != row.replicas for row in self.rows)
-
-    @property
-    def reversals(self) -> int:
-        """How often a change went against the one before it: flapping."""
-        changes = [row.desired > row.replicas for row in self.rows if row.desired != row.replicas]
-        return sum(before != after for before, after in pairwise(changes))
-
-    @property
-    def replica_seconds(self) -> float:
-        """Replicas times how long they were there, until one interval after the last pass."""
-        times = [row.time for row in self.rows]
-        ends = [*times[1:], times[-1] + self.interval]
-        spans = (end - time for time, end in zip(times, ends, strict=True))
-        total = sum(row.desired * span for row, span in zip(self.rows, spans, strict=True))
-        return total / SECOND
-
-
 def back_test(
     hpa: JsonObject | str,
-    samples: Iterable[UsageSample],
+    samples: Iterable[PodUsageSample],
     *,
     requests: Mapping[str, Amount] | None = None,
     replicas: int | None = None,
     interval: Nanoseconds = SYNC_PERIOD,
     startup: Nanoseconds = 0,
     options: HorizontalOptions = DEFAULTS,
-) -> BackTest:
+) -> ReplicaBackTest[ScalingExplanation]:
     """Play usage to an autoscaler from the first sample to the last, a pass every ``interval``.
 
     ``requests`` of a pod (``cpu``, or ``app/cpu`` for one container) are needed by utilization
-    targets. ``replicas`` is the count at the start, by default the autoscaler's minimum. Raises
+    targets. ``replicas`` is the count at the start, by default what the first sample
+    says there were, or the autoscaler's minimum. Raises
     `KubesceneError` for an autoscaler that an API server would refuse, and `ConfigurationError`
     with the name of the field for anything wrong with the rest.
     """
     autoscaler = HorizontalAutoscaler(hpa, options)
-    for name, value in (("interval", interval), ("startup", startup)):
-        if value < (name == "interval"):
-            raise ConfigurationError(f"{name}: {value} ns is too short")
-    usage = checked_usage(samples, autoscaler.spec)
-    passes = (usage[-1].time - usage[0].time) // interval + 1
-    if passes > MOST_PASSES:
-        raise ConfigurationError(
-            f"usage: {passes:,} passes from the first sample to the last; are the times in "
-            "nanoseconds? Else take a longer interval"
-        )
-    target = _ScaledTarget(autoscaler.spec.metrics, requests or {}, startup)
-    start = max(autoscaler.spec.minimum, 1) if replicas is None else replicas
-    if start < 0:
-        raise ConfigurationError(f"replicas: {start} is negative")
-    target.scale(start, usage[0].time - LONG_AGO)
-    return BackTest(tuple(_rows(autoscaler, target, usage, interval)), interval)
+    usage = checked_usage(samples, map(usage_key, autoscaler.spec.metrics))
+    start = start_of(usage, replicas, max(autoscaler.spec.minimum, 1))
+    pods = FollowingPods(startup, start, usage[0].time)
+    target = _ScaledTarget(autoscaler.spec.metrics, requests or {}, pods)
+    rows = (_pass(autoscaler, target, now, seen) for now, seen in passes(usage, interval))
+    return ReplicaBackTest(tuple(rows), interval)
 
 
-def _rows(
+def _pass(
     autoscaler: HorizontalAutoscaler,
     target: "_ScaledTarget",
-    usage: list[RecordedUsage],
-    interval: Nanoseconds,
-) -> Iterable[BackTestRow]:
-    at, now = 0, usage[0].time
-    while now <= usage[-1].time:
-        while at + 1 < len(usage) and usage[at + 1].time <= now:
-            at += 1
-        before, ready = target.replicas, target.ready(now)
-        result = autoscaler.run(target.observed(usage[at], now), now)
-        target.scale(result.desired, now)
-        yield _row(now, before, ready, result)
-        now += interval
-
-
-def _row(now: Nanoseconds, replicas: int, ready: int, result: Result) -> BackTestRow:
+    now: Nanoseconds,
+    usage: RecordedUsage,
+) -> BackTestRow[ScalingExplanation]:
+    before, ready = len(target.following), target.following.ready(now)
+    result = autoscaler.run(target.observed(usage, now), now)
+    target.following.scale(result.desired, now)
     why = result.explanation
-    return BackTestRow(now, replicas, ready, why.proposal, result.desired, why, result.error)
+    return BackTestRow(
+        now, before, ready, result.desired, why, why.proposal, result.error, usage.replicas
+    )
 
 
 class _ScaledTarget:
     """The scaled workload: pods that come and go, and the usage that they share."""
 
     def __init__(
-        self, metrics: tuple[MetricSpec, ...], requests: Mapping[str, Amount], startup: Nanoseconds
+        self,
+        metrics: tuple[MetricSpec, ...],
+        requests: Mapping[str, Amount],
+        following: FollowingPods,
     ) -> None:
         self._metrics = metrics
-        self._startup = startup
         self._requests = _requests(metrics, requests)
-        self._created: list[Nanoseconds] = []
-
-    @property
-    def replicas(self) -> int:
-        return len(self._created)
-
-    def ready(self, now: Nanoseconds) -> int:
-        return sum(self._is_ready(created, now) for created in self._created)
-
-    def _is_ready(self, created: Nanoseconds, now: Nanoseconds) -> bool:
-        return created + self._startup <= now
-
-    def scale(self, replicas: int, now: Nanoseconds) -> None:
-        del self._created[max(replicas, 0) :]
-        self._created += [now] * (replicas - len(self._created))
+        self.following = following
 
     def observed(self, usage: RecordedUsage, now: Nanoseconds) -> Observation:
-        pods = tuple(self._pod(number, now) for number in range(self.replicas))
-        scale = Scale(self.replicas, _SELECTOR)
+        pods = tuple(self._pod(number, now) for number in range(len(self.following)))
+        scale = ObservedScale(len(pods), _SELECTOR)
         return Observation(scale, pods, _SharedUsage(self._metrics, usage, pods, now))
 
     def _pod(self, number: int, now: Nanoseconds) -> ScaledPod:
-        created = self._created[number]
-        ready = self._is_ready(created, now)
+        created, startup = self.following.created[number], self.following.startup
+        ready = self.following.is_ready(number, now)
         return ScaledPod(
             name=f"pod-{number}",
             requests=self._requests,
             labels=_LABELS,
             phase="Running" if ready else "Pending",
             ready="True" if ready else "False",
-            ready_since=created + self._startup if ready else created,
+            ready_since=created + startup if ready else created,
             started=created,
         )
 

@@ -11,9 +11,10 @@ remembered is always the raw proposal.
 go within a period. Changes that were made within it are taken back first, so that a policy speaks
 of the count at the period's start.
 
-What is remembered for both is a `History`, a value that every pass replaces. Slots are reused as
-the controller reuses them: the last one that nobody can need any more is overwritten, and only if
-there is none the list grows. `replaced` therefore keeps an order that is not the order of time.
+What is remembered for both is a `ScalingHistory`, a value that every pass replaces. Slots are
+reused as the controller reuses them: the last one that nobody can need any more is overwritten, and
+only if there is none the list grows. `replaced` therefore keeps an order that is not the order of
+time.
 """
 
 from typing import NamedTuple, TypeVar
@@ -32,7 +33,7 @@ from kubescene.durations import SECOND
 from kubescene.types import Nanoseconds
 
 
-class Recommendation(NamedTuple):
+class ReplicaRecommendation(NamedTuple):
     """What the metrics proposed, before anything limited it."""
 
     replicas: int
@@ -47,33 +48,35 @@ class ScaleEvent(NamedTuple):
     outdated: bool = False
 
 
-class History(Struct, frozen=True):
+class ScalingHistory(Struct, frozen=True):
     """Empty when the controller starts, and once the object is gone."""
 
-    recommendations: tuple[Recommendation, ...] = ()
+    recommendations: tuple[ReplicaRecommendation, ...] = ()
     scale_up_events: tuple[ScaleEvent, ...] = ()
     scale_down_events: tuple[ScaleEvent, ...] = ()
 
-    def seeded(self, replicas: int, now: Nanoseconds) -> "History":
+    def seeded(self, replicas: int, now: Nanoseconds) -> "ScalingHistory":
         """The count that the controller found counts as its first recommendation.
 
         That is why a controller that just started does not scale down for a whole window.
         """
         if self.recommendations:
             return self
-        return self.with_recommendations((Recommendation(replicas, now),))
+        return self.with_recommendations((ReplicaRecommendation(replicas, now),))
 
-    def with_recommendations(self, recommendations: tuple[Recommendation, ...]) -> "History":
-        return History(recommendations, self.scale_up_events, self.scale_down_events)
+    def with_recommendations(
+        self, recommendations: tuple[ReplicaRecommendation, ...]
+    ) -> "ScalingHistory":
+        return ScalingHistory(recommendations, self.scale_up_events, self.scale_down_events)
 
-    def with_change(self, change: int, now: Nanoseconds, longest: Nanoseconds) -> "History":
+    def with_change(self, change: int, now: Nanoseconds, longest: Nanoseconds) -> "ScalingHistory":
         """After a rescale; ``longest`` is the longest period of the policies of its direction."""
         event = ScaleEvent(wrapped32(abs(change)), now)
         if change > 0:
             up = _stored(self.scale_up_events, event, longest)
-            return History(self.recommendations, up, self.scale_down_events)
+            return ScalingHistory(self.recommendations, up, self.scale_down_events)
         down = _stored(self.scale_down_events, event, longest)
-        return History(self.recommendations, self.scale_up_events, down)
+        return ScalingHistory(self.recommendations, self.scale_up_events, down)
 
 
 Slot = TypeVar("Slot")
@@ -111,16 +114,16 @@ class Stabilization(Struct, frozen=True):
 
     replicas: int
     reason: str
-    history: History
-    held_by: Recommendation | None = None
+    history: ScalingHistory
+    held_by: ReplicaRecommendation | None = None
     window: Nanoseconds = 0
 
 
 def stabilized(
-    proposal: int, history: History, *, window: Nanoseconds, now: Nanoseconds
+    proposal: int, history: ScalingHistory, *, window: Nanoseconds, now: Nanoseconds
 ) -> Stabilization:
     """Without ``behavior``."""
-    new = Recommendation(proposal, now)
+    new = ReplicaRecommendation(proposal, now)
     cutoff, free, highest = now - window, None, new
     for at, each in enumerate(history.recommendations):
         if each.time < cutoff:
@@ -135,7 +138,7 @@ def stabilized(
 
 def stabilized_by_behavior(
     proposal: int,
-    history: History,
+    history: ScalingHistory,
     *,
     current: int,
     up_window: Nanoseconds,
@@ -143,7 +146,7 @@ def stabilized_by_behavior(
     now: Nanoseconds,
 ) -> Stabilization:
     """With ``behavior``: from the current count as far as both windows allow."""
-    new = Recommendation(proposal, now)
+    new = ReplicaRecommendation(proposal, now)
     lowest = highest = new
     free = None
     for at, each in enumerate(history.recommendations):
@@ -215,7 +218,7 @@ def limited(desired: int, *, current: int, minimum: int, maximum: int) -> Limite
 def limited_up(
     desired: int,
     rules: ScalingRules,
-    history: History,
+    history: ScalingHistory,
     *,
     current: int,
     maximum: int,
@@ -233,7 +236,7 @@ def limited_up(
 def limited_down(
     desired: int,
     rules: ScalingRules,
-    history: History,
+    history: ScalingHistory,
     *,
     current: int,
     minimum: int,
@@ -248,20 +251,22 @@ def limited_down(
     return Limited(desired, WITHIN_RANGE, rate)
 
 
-def up_rate(rules: ScalingRules, history: History, *, current: int, now: Nanoseconds) -> RateLimit:
+def up_rate(
+    rules: ScalingRules, history: ScalingHistory, *, current: int, now: Nanoseconds
+) -> RateLimit:
     """The count that the policies allow to rise to."""
     return _rate(rules, history, current, now, up=True)
 
 
 def down_rate(
-    rules: ScalingRules, history: History, *, current: int, now: Nanoseconds
+    rules: ScalingRules, history: ScalingHistory, *, current: int, now: Nanoseconds
 ) -> RateLimit:
     """The count that the policies allow to fall to."""
     return _rate(rules, history, current, now, up=False)
 
 
 def _rate(
-    rules: ScalingRules, history: History, current: int, now: Nanoseconds, *, up: bool
+    rules: ScalingRules, history: ScalingHistory, current: int, now: Nanoseconds, *, up: bool
 ) -> RateLimit:
     if rules.select == "Disabled":
         return RateLimit(current, disabled=True)
@@ -273,7 +278,7 @@ def _rate(
 
 
 def _policy_limit(
-    policy: Policy, history: History, current: int, now: Nanoseconds, *, up: bool
+    policy: Policy, history: ScalingHistory, current: int, now: Nanoseconds, *, up: bool
 ) -> PolicyLimit:
     added = changed_within(history.scale_up_events, policy.period, now)
     removed = changed_within(history.scale_down_events, policy.period, now)
@@ -298,7 +303,7 @@ class Normalizing(Struct, frozen=True):
     options: HorizontalOptions
     now: Nanoseconds
 
-    def stabilized(self, proposal: int, history: History, *, current: int) -> Stabilization:
+    def stabilized(self, proposal: int, history: ScalingHistory, *, current: int) -> Stabilization:
         """What recent recommendations leave of a proposal."""
         window = self.options.downscale_stabilization
         behavior = self.spec.behavior
@@ -314,7 +319,7 @@ class Normalizing(Struct, frozen=True):
             now=self.now,
         )
 
-    def limited(self, desired: int, history: History, *, current: int) -> Limited:
+    def limited(self, desired: int, history: ScalingHistory, *, current: int) -> Limited:
         """What the bounds and the rate of change leave of it."""
         spec = self.spec
         if spec.behavior is None:
@@ -322,7 +327,7 @@ class Normalizing(Struct, frozen=True):
         return self._limited_by(spec.behavior, desired, history, current)
 
     def _limited_by(
-        self, behavior: Behavior, desired: int, history: History, current: int
+        self, behavior: Behavior, desired: int, history: ScalingHistory, current: int
     ) -> Limited:
         now = self.now
         if desired > current:

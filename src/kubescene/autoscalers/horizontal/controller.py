@@ -21,10 +21,10 @@ from kubescene.autoscalers.horizontal.behavior import (
     UP_LIMIT,
     UP_STABILIZED,
     WITHIN_RANGE,
-    History,
     Normalizing,
+    ScalingHistory,
 )
-from kubescene.autoscalers.horizontal.explanations import Explanation
+from kubescene.autoscalers.horizontal.explanations import ScalingExplanation
 from kubescene.autoscalers.horizontal.metrics import (
     Combined,
     MeasuredMetric,
@@ -34,7 +34,7 @@ from kubescene.autoscalers.horizontal.metrics import (
 )
 from kubescene.autoscalers.horizontal.observations import (
     Observation,
-    Scale,
+    ObservedScale,
     ScaledPod,
     ScaleFailure,
     SelectorRefusal,
@@ -55,7 +55,7 @@ from kubescene.autoscalers.horizontal.statuses import (
     Condition,
     ConditionList,
     HorizontalStatus,
-    Notice,
+    ScalingNotice,
 )
 from kubescene.types import JsonObject, Nanoseconds
 
@@ -92,9 +92,9 @@ class Result(Struct, frozen=True):
     scaled_to: int | None
     status: HorizontalStatus
     status_written: bool
-    events: tuple[Notice, ...]
-    history: History
-    explanation: Explanation
+    events: tuple[ScalingNotice, ...]
+    history: ScalingHistory
+    explanation: ScalingExplanation
     error: str = ""
 
 
@@ -102,7 +102,7 @@ def reconcile(
     spec: HorizontalSpec,
     status: HorizontalStatus,
     observation: Observation,
-    history: History,
+    history: ScalingHistory,
     *,
     now: Nanoseconds,
     options: HorizontalOptions = DEFAULTS,
@@ -121,7 +121,7 @@ def reconcile(
 # -- up to the write -------------------------------------------------------------------------
 
 
-class Decision(Struct, frozen=True):
+class ScalingDecision(Struct, frozen=True):
     """What a pass wants, before it is written.
 
     ``wanted`` is the count to write to the scale, None if it shall stay. ``error`` is the error
@@ -136,12 +136,12 @@ class Decision(Struct, frozen=True):
     wanted: int | None
     reason: str
     conditions: tuple[Condition, ...]
-    events: tuple[Notice, ...]
-    history: History
+    events: tuple[ScalingNotice, ...]
+    history: ScalingHistory
     metrics: tuple[JsonObject, ...]
-    explanation: Explanation
+    explanation: ScalingExplanation
     options: HorizontalOptions
-    last: tuple[Notice, ...] = ()
+    last: tuple[ScalingNotice, ...] = ()
     error: str = ""
     ended: bool = False
 
@@ -150,11 +150,11 @@ def decide(
     spec: HorizontalSpec,
     status: HorizontalStatus,
     observation: Observation,
-    history: History,
+    history: ScalingHistory,
     *,
     now: Nanoseconds,
     options: HorizontalOptions,
-) -> Decision:
+) -> ScalingDecision:
     """One pass over what was observed at ``now``, up to what should be written."""
     return _Pass(spec, status, observation, history, now, options).run()
 
@@ -167,7 +167,7 @@ class _Pass:
         spec: HorizontalSpec,
         status: HorizontalStatus,
         observation: Observation,
-        history: History,
+        history: ScalingHistory,
         now: Nanoseconds,
         options: HorizontalOptions,
     ) -> None:
@@ -178,10 +178,10 @@ class _Pass:
         self._now = now
         self._options = options
         self._conditions = ConditionList(status.conditions, now)
-        self._events: list[Notice] = []
+        self._events: list[ScalingNotice] = []
         self._measurements: tuple[MeasuredMetric, ...] = ()
 
-    def run(self) -> Decision:
+    def run(self) -> ScalingDecision:
         scale = self._observation.scale
         if isinstance(scale, ScaleFailure):
             return self._without_scale(scale)
@@ -199,9 +199,9 @@ class _Pass:
 
     # -- without metrics ---------------------------------------------------------------------
 
-    def _without_scale(self, failure: ScaleFailure) -> Decision:
+    def _without_scale(self, failure: ScaleFailure) -> ScalingDecision:
         text = f"the HPA controller was unable to get the target's current scale: {failure.message}"
-        self._events.append(Notice(WARNING, "FailedGetScale", failure.message))
+        self._events.append(ScalingNotice(WARNING, "FailedGetScale", failure.message))
         self._conditions.set(ABLE_TO_SCALE, False, "FailedGetScale", text)
         return self._ended(None, failure.error, note=failure.message)
 
@@ -211,20 +211,20 @@ class _Pass:
             return False
         return self._spec.minimum != 0 or self._spec.can_be_zero
 
-    def _disabled(self) -> Decision:
+    def _disabled(self) -> ScalingDecision:
         text = "scaling is disabled since the replica count of the target is zero"
         self._conditions.set(SCALING_ACTIVE, False, "ScalingDisabled", text)
         if not self._options.scale_to_zero:
             self._conditions.remove(SCALED_TO_ZERO)
-        return self._decision(0, None, explanation=Explanation(self._now, 0, 0, note=text))
+        return self._decision(0, None, explanation=ScalingExplanation(self._now, 0, 0, note=text))
 
-    def _out_of_range(self, current: int, bound: int, reason: str) -> Decision:
-        explanation = Explanation(self._now, current, bound, note=reason)
+    def _out_of_range(self, current: int, bound: int, reason: str) -> ScalingDecision:
+        explanation = ScalingExplanation(self._now, current, bound, note=reason)
         return self._decision(current, bound, reason, explanation)
 
     # -- by metrics --------------------------------------------------------------------------
 
-    def _by_metrics(self, scale: Scale) -> Decision:
+    def _by_metrics(self, scale: ObservedScale) -> ScalingDecision:
         seen = self._observation
         selector = usable_selector(scale.selector, self._spec, seen.pods, seen.others)
         if isinstance(selector, SelectorRefusal):
@@ -232,7 +232,9 @@ class _Pass:
         self._measurements = tuple(self._measured(scale, selected(seen.pods, selector)))
         for each in self._measurements:
             if each.failure is not None:
-                self._events.append(Notice(WARNING, each.failure.reason, each.failure.message))
+                self._events.append(
+                    ScalingNotice(WARNING, each.failure.reason, each.failure.message)
+                )
         found = combined(self._measurements, scale.replicas)
         if found.replicas is None:
             assert found.failure is not None  # there is no count because of it
@@ -244,12 +246,12 @@ class _Pass:
         self._conditions.set(SCALING_ACTIVE, True, "ValidMetricFound", text)
         return self._by_proposal(scale.replicas, max(found.replicas, 0), found)
 
-    def _refused(self, current: int, refusal: SelectorRefusal) -> Decision:
-        self._events.append(Notice(WARNING, refusal.event, refusal.error))
+    def _refused(self, current: int, refusal: SelectorRefusal) -> ScalingDecision:
+        self._events.append(ScalingNotice(WARNING, refusal.event, refusal.error))
         self._conditions.set(SCALING_ACTIVE, False, refusal.reason, refusal.message)
         return self._ended(current, refusal.error, computing=True, note=refusal.error)
 
-    def _measured(self, scale: Scale, ours: list[ScaledPod]) -> Iterator[MeasuredMetric]:
+    def _measured(self, scale: ObservedScale, ours: list[ScaledPod]) -> Iterator[MeasuredMetric]:
         pods = self._observation.pods
         unselected: frozenset[str] = frozenset()
         if len(ours) < len(pods):
@@ -267,7 +269,7 @@ class _Pass:
         )
         return map(Measuring(context).measure, self._spec.metrics)
 
-    def _by_proposal(self, current: int, proposal: int, found: Combined) -> Decision:
+    def _by_proposal(self, current: int, proposal: int, found: Combined) -> ScalingDecision:
         normalizing = Normalizing(self._spec, self._options, self._now)
         held = normalizing.stabilized(proposal, self._history, current=current)
         self._history = held.history
@@ -279,7 +281,7 @@ class _Pass:
         desired, reason = within.replicas, _reason(current, proposal, found.metric)
         if current == 0 and desired < self._spec.minimum:
             desired, reason = self._spec.minimum, reason or BELOW_MINIMUM
-        explanation = Explanation(
+        explanation = ScalingExplanation(
             self._now,
             current,
             desired,
@@ -296,15 +298,15 @@ class _Pass:
 
     def _ended(
         self, current: int | None, error: str, *, note: str, computing: bool = False
-    ) -> Decision:
+    ) -> ScalingDecision:
         """A pass that cannot go on: the count stays, the status says why."""
         stays = self._status.current_replicas if current is None else current
-        explanation = Explanation(self._now, stays, stays, self._measurements, note=note)
+        explanation = ScalingExplanation(self._now, stays, stays, self._measurements, note=note)
         decision = self._decision(current, None, explanation=explanation, error=error)
         if computing:
             prefix = "failed to compute desired number of replicas based on listed metrics for"
             error = f"{prefix} {self._spec.reference}: {error}"
-        last = (Notice(WARNING, FAILED_COMPUTE, decision.error),) if computing else ()
+        last = (ScalingNotice(WARNING, FAILED_COMPUTE, decision.error),) if computing else ()
         return msgspec.structs.replace(decision, error=error, ended=True, last=last)
 
     def _decision(
@@ -312,11 +314,11 @@ class _Pass:
         current: int | None,
         wanted: int | None,
         reason: str = "",
-        explanation: Explanation | None = None,
+        explanation: ScalingExplanation | None = None,
         *,
         error: str = "",
-    ) -> Decision:
-        return Decision(
+    ) -> ScalingDecision:
+        return ScalingDecision(
             self._spec,
             self._status,
             self._now,
@@ -327,7 +329,7 @@ class _Pass:
             tuple(self._events),
             self._history,
             tuple(each.status for each in self._measurements),
-            explanation or Explanation(self._now, current or 0, current or 0),
+            explanation or ScalingExplanation(self._now, current or 0, current or 0),
             self._options,
             error=error,
         )
@@ -343,7 +345,7 @@ def _reason(current: int, proposal: int, metric: str) -> str:
 # -- after the write -------------------------------------------------------------------------
 
 
-def complete(decision: Decision, *, scale_error: str = "", status_error: str = "") -> Result:
+def complete(decision: ScalingDecision, *, scale_error: str = "", status_error: str = "") -> Result:
     """The pass after its write: status, events, history."""
     if decision.ended:
         return _ended(decision, status_error)
@@ -354,7 +356,7 @@ def complete(decision: Decision, *, scale_error: str = "", status_error: str = "
     return _scaled(decision, decision.wanted, status_error)
 
 
-def _ended(decision: Decision, status_error: str) -> Result:
+def _ended(decision: ScalingDecision, status_error: str) -> Result:
     """Without a scale only the conditions are new; else the counts and metrics, too."""
     status = _status(decision, desired=decision.before.desired_replicas)
     if decision.current is None:
@@ -362,13 +364,15 @@ def _ended(decision: Decision, status_error: str) -> Result:
     return _result(decision, status, status_error, events=decision.events, error=decision.error)
 
 
-def _finished(decision: Decision, status_error: str) -> Result:
+def _finished(decision: ScalingDecision, status_error: str) -> Result:
     status = _status(decision, desired=decision.current or 0)
     error = _status_failure(decision, status, status_error) or decision.error
     return _result(decision, status, status_error, events=decision.events, error=error)
 
 
-def _not_scaled(decision: Decision, wanted: int, scale_error: str, status_error: str) -> Result:
+def _not_scaled(
+    decision: ScalingDecision, wanted: int, scale_error: str, status_error: str
+) -> Result:
     conditions = ConditionList(decision.conditions, decision.now)
     text = f"the HPA controller was unable to update the target scale: {scale_error}"
     conditions.set(ABLE_TO_SCALE, False, "FailedUpdateScale", text)
@@ -380,12 +384,12 @@ def _not_scaled(decision: Decision, wanted: int, scale_error: str, status_error:
         decision,
         status,
         status_error,
-        events=(*decision.events, Notice(WARNING, "FailedRescale", told)),
+        events=(*decision.events, ScalingNotice(WARNING, "FailedRescale", told)),
         error=f"failed to rescale {decision.spec.reference}: {scale_error}",
     )
 
 
-def _scaled(decision: Decision, wanted: int, status_error: str) -> Result:
+def _scaled(decision: ScalingDecision, wanted: int, status_error: str) -> Result:
     current = decision.current or 0
     conditions = ConditionList(decision.conditions, decision.now)
     text = f"the HPA controller was able to update the target scale to {wanted}"
@@ -397,14 +401,16 @@ def _scaled(decision: Decision, wanted: int, status_error: str) -> Result:
         decision,
         status,
         status_error,
-        events=(*decision.events, Notice(NORMAL, "SuccessfulRescale", told)),
+        events=(*decision.events, ScalingNotice(NORMAL, "SuccessfulRescale", told)),
         error=_status_failure(decision, status, status_error) or decision.error,
         history=_with_change(decision, wanted - current),
         scaled_to=wanted,
     )
 
 
-def _set_zero(conditions: ConditionList, decision: Decision, current: int, wanted: int) -> None:
+def _set_zero(
+    conditions: ConditionList, decision: ScalingDecision, current: int, wanted: int
+) -> None:
     """Said at every rescale, so that it is never out of date."""
     if not decision.options.scale_to_zero:
         conditions.remove(SCALED_TO_ZERO)
@@ -418,7 +424,7 @@ def _set_zero(conditions: ConditionList, decision: Decision, current: int, wante
         conditions.set(SCALED_TO_ZERO, False, "NotScaledToZero", text)
 
 
-def _with_change(decision: Decision, change: int) -> History:
+def _with_change(decision: ScalingDecision, change: int) -> ScalingHistory:
     """Only policies look at changes, so without them none are kept."""
     behavior = decision.spec.behavior
     if behavior is None:
@@ -431,7 +437,7 @@ def _with_change(decision: Decision, change: int) -> History:
 
 
 def _status(
-    decision: Decision,
+    decision: ScalingDecision,
     *,
     desired: int,
     conditions: tuple[Condition, ...] | None = None,
@@ -458,27 +464,27 @@ def _with_conditions(
     )
 
 
-def _status_failure(decision: Decision, status: HorizontalStatus, status_error: str) -> str:
+def _status_failure(decision: ScalingDecision, status: HorizontalStatus, status_error: str) -> str:
     if not status_error or status == decision.before:
         return ""
     return f"failed to update status for {decision.spec.name}: {status_error}"
 
 
 def _result(
-    decision: Decision,
+    decision: ScalingDecision,
     status: HorizontalStatus,
     status_error: str,
     *,
-    events: tuple[Notice, ...],
+    events: tuple[ScalingNotice, ...],
     error: str,
-    history: History | None = None,
+    history: ScalingHistory | None = None,
     scaled_to: int | None = None,
 ) -> Result:
     """A status that did not change is not sent; one that was refused does not hold."""
     changed = status != decision.before
     refused = changed and bool(status_error)
     if refused:
-        events = (*events, Notice(WARNING, "FailedUpdateStatus", status_error))
+        events = (*events, ScalingNotice(WARNING, "FailedUpdateStatus", status_error))
     return Result(
         decision.explanation.current if scaled_to is None else scaled_to,
         scaled_to,
@@ -522,7 +528,7 @@ class HorizontalAutoscaler:
         )
         self.options = options
         self.status = HorizontalStatus.of(self.object.get("status") or {})
-        self.history = History()
+        self.history = ScalingHistory()
 
     def run(
         self,

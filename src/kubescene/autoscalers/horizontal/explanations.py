@@ -1,4 +1,5 @@
-"""Why a pass came to its count: for programs (`Explanation.to_dict`) and for people (`str`)."""
+"""Why a pass came to its count: for programs (`ScalingExplanation.to_dict`) and for people
+(`str`)."""
 
 import math
 
@@ -19,7 +20,7 @@ from kubescene.durations import format_duration
 from kubescene.types import JsonObject, Nanoseconds
 
 
-class Explanation(Struct, frozen=True):
+class ScalingExplanation(Struct, frozen=True):
     """One decision. Parts that were not reached are None; ``note`` says why it ended early."""
 
     time: Nanoseconds

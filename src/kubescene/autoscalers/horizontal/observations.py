@@ -105,7 +105,7 @@ class MetricsUnavailableError(KubesceneError):
     """A metrics API gave no answer. The text goes into conditions and events."""
 
 
-class Scale(Struct, frozen=True):
+class ObservedScale(Struct, frozen=True):
     """The scale subresource of the target. ``status_replicas`` None: as many as wanted."""
 
     replicas: int
@@ -181,7 +181,7 @@ class OtherAutoscaler(Struct, frozen=True):
 class Observation(Struct, frozen=True):
     """All that a pass looks at, apart from the object and the history."""
 
-    scale: Scale | ScaleFailure
+    scale: ObservedScale | ScaleFailure
     pods: Sequence[ScaledPod]
     metrics: MetricsSource
     others: Sequence[OtherAutoscaler] = ()

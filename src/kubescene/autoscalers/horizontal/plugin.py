@@ -25,10 +25,10 @@ from kubescene.autoscalers.horizontal.controller import (
 from kubescene.autoscalers.horizontal.observations import (
     MetricsUnavailableError,
     Observation,
+    ObservedScale,
     PodMetrics,
     PodRequests,
     PodValue,
-    Scale,
     ScaledPod,
 )
 from kubescene.autoscalers.horizontal.specs import KIND, HorizontalOptions, MetricSpec, parsed
@@ -238,7 +238,7 @@ class HorizontalPartition:
         pods = tuple(self._pods.values())
         if self._replicas is None or self._faithful:
             self._replicas = len(pods)
-        scale = Scale(self._replicas, _SELECTOR, len(pods))
+        scale = ObservedScale(self._replicas, _SELECTOR, len(pods))
         metrics = _WorldMetrics(self)
         result = self.autoscaler.run(Observation(scale, pods, metrics), now)
         self._replicas = result.desired

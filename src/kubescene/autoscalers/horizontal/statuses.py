@@ -30,7 +30,7 @@ class Condition(Struct, frozen=True):
         }
 
 
-class Notice(Struct, frozen=True):
+class ScalingNotice(Struct, frozen=True):
     """An event about the autoscaler."""
 
     type: str

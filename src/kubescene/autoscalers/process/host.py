@@ -144,7 +144,8 @@ class ProcessAutoscaler(AutoscalerPlugin):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> NoReturn:
         raise ConfigurationError(
-            f"a run with the autoscaler {self.command!r} cannot be copied: it is another process"
+            f"a run or a world with the autoscaler {self.command!r} cannot be copied: it is "
+            "another process"
         )
 
     def _begin(self, partition: str) -> None:

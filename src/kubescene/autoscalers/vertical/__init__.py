@@ -9,20 +9,20 @@ that a caller holds.
 """
 
 from kubescene.autoscalers.vertical.admission import pod_patches
-from kubescene.autoscalers.vertical.back_tests import BackTest, back_test
+from kubescene.autoscalers.vertical.back_tests import VerticalBackTest, back_test
 from kubescene.autoscalers.vertical.controlling import (
     Candidate,
     controlled_pods,
     controlling,
 )
-from kubescene.autoscalers.vertical.evictions import Attempts
+from kubescene.autoscalers.vertical.evictions import ResizeAttempts
 from kubescene.autoscalers.vertical.histories import (
     CheckpointError,
     SampleError,
     UsageSample,
     checkpoint_object,
 )
-from kubescene.autoscalers.vertical.kills import Kill, kills, kills_of_eviction
+from kubescene.autoscalers.vertical.kills import OomKill, kills, kills_of_eviction
 from kubescene.autoscalers.vertical.limits import limit_ranges
 from kubescene.autoscalers.vertical.objects import (
     VerticalPodAutoscaler,
@@ -41,17 +41,17 @@ from kubescene.autoscalers.vertical.recommender import Recommender
 from kubescene.autoscalers.vertical.updater import seed_rule, update
 
 __all__ = [
-    "Attempts",
-    "BackTest",
     "Candidate",
     "CheckpointError",
-    "Kill",
+    "OomKill",
     "Recommendation",
     "Recommender",
     "RecommenderOptions",
+    "ResizeAttempts",
     "SampleError",
     "UpdaterOptions",
     "UsageSample",
+    "VerticalBackTest",
     "VerticalPlugin",
     "VerticalPodAutoscaler",
     "VerticalPodAutoscalerError",

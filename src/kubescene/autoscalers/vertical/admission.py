@@ -13,6 +13,7 @@ from kubescene.autoscalers.vertical.limits import (
     amount_of,
     capped,
     containers_of,
+    declared_resources,
     observed_text,
     resources_of,
 )
@@ -73,6 +74,18 @@ def resource_patches(
         text = f"Pod resources updated by {vpa.name}: " + "; ".join(updates)
         patches.append(_annotation(UPDATES, text))
     return patches
+
+
+def resize_patches(
+    vpa: VerticalPodAutoscaler, pod: JsonObject, ranges: LimitRanges = NO_LIMIT_RANGES
+) -> list[JsonObject]:
+    """The JSON patch that the updater sends to a pod's ``resize`` subresource."""
+    given = admitted(vpa, pod, ranges).resources
+    return [
+        patch
+        for number, container in enumerate(containers_of(pod))
+        for patch in _container_patches(number, declared_resources(container), given[number])
+    ]
 
 
 def pod_patches(

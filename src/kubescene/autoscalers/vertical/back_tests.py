@@ -10,7 +10,7 @@
 Pure: the same object, samples and options give the same result; no clock is read.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -40,16 +40,20 @@ class BackTestOutcome(msgspec.Struct, frozen=True):
     """How the target in force at the time would have served the samples that came under it.
 
     ``above`` samples used more than the target. The means are of usage and of the target.
+    ``requested`` is what was requested in fact, if that was told; ``above_request`` samples used
+    more than that.
     """
 
     samples: int
     above: int
     mean_usage: float
     mean_target: float
+    requested: int | None = None
+    above_request: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class BackTest:
+class VerticalBackTest:
     """All recommendations in order of time, and how they would have served.
 
     ``rejected`` counts samples that the recommender did not take: duplicates, or older than the
@@ -67,14 +71,17 @@ def back_test(
     options: RecommenderOptions = DEFAULT_OPTIONS,
     *,
     every: int = MINUTE,
-) -> BackTest:
+    requests: Mapping[str, int] | None = None,
+) -> VerticalBackTest:
     """Replay samples, recommending after every ``every`` nanoseconds and at the end.
 
-    A recommendation at a time knows all samples up to it, that time included.
+    A recommendation at a time knows all samples up to it, that time included. ``requests`` are
+    what was requested in fact: millicores of ``cpu`` (or ``app/cpu`` of one container) and bytes
+    of ``memory``.
     """
     if every <= 0:
         raise ConfigurationError(f"every: {every!r}; the interval has to be more than 0")
-    replay = _Replay(Recommender(vpa, options), every)
+    replay = _Replay(Recommender(vpa, options), every, requests or {})
     for number, sample in enumerate(checked(samples)):
         replay.check_gap(sample.time, f"samples[{number}].time")
         replay.advance(sample.time)
@@ -88,12 +95,15 @@ class _Sums:
     above: int = 0
     usage: int = 0
     target: int = 0
+    requested: int | None = None
+    above_request: int = 0
 
 
 @dataclass(slots=True)
 class _Replay:
     recommender: Recommender
     every: int
+    requests: Mapping[str, int]
     due: int | None = None
     last: int = 0
     rejected: int = 0
@@ -133,11 +143,11 @@ class _Replay:
             self._judge(BackTestSubject(sample.container, MEMORY), int(sample.memory))
             self.rejected += not usage.add_memory(*where, int(sample.memory), sample.time)
 
-    def done(self) -> BackTest:
+    def done(self) -> VerticalBackTest:
         if self.due is not None:
             self._recommend(max(self.last, self.due - self.every))
         outcomes = {subject: _outcome(sums) for subject, sums in sorted(self.sums.items())}
-        return BackTest(tuple(self.steps), outcomes, self.rejected)
+        return VerticalBackTest(tuple(self.steps), outcomes, self.rejected)
 
     def _recommend(self, now: int) -> None:
         recommendation = self.recommender.recommend(now)
@@ -149,11 +159,16 @@ class _Replay:
         target = self.targets.get(subject)
         if target is None:
             return
-        sums = self.sums.setdefault(subject, _Sums())
+        sums = self.sums.setdefault(subject, _Sums(requested=self._requested(subject)))
         sums.samples += 1
         sums.above += used > target
         sums.usage += used
         sums.target += target
+        sums.above_request += sums.requested is not None and used > sums.requested
+
+    def _requested(self, subject: BackTestSubject) -> int | None:
+        of_all = self.requests.get(subject.resource)
+        return self.requests.get(f"{subject.container}/{subject.resource}", of_all)
 
 
 def _targets(recommendation: Recommendation) -> dict[BackTestSubject, int]:
@@ -166,4 +181,11 @@ def _targets(recommendation: Recommendation) -> dict[BackTestSubject, int]:
 
 def _outcome(sums: _Sums) -> BackTestOutcome:
     count = float(sums.samples)
-    return BackTestOutcome(sums.samples, sums.above, sums.usage / count, sums.target / count)
+    return BackTestOutcome(
+        sums.samples,
+        sums.above,
+        sums.usage / count,
+        sums.target / count,
+        sums.requested,
+        sums.above_request,
+    )

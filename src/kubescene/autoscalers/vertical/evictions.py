@@ -3,7 +3,7 @@
 Of one controller only so many pods may be taken down in a loop. Mode InPlaceOrRecreate evicts a pod
 whose resize does not come about: at once where it is infeasible or failed, after five minutes where
 the node has deferred it, after an hour in progress. Mode InPlace never evicts: it remembers what
-was infeasible (`Attempts`), and tries again when less is recommended.
+was infeasible (`ResizeAttempts`), and tries again when less is recommended.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,7 +25,7 @@ Recommended = Sequence[ContainerRecommendation]
 
 
 @dataclass(slots=True)
-class Attempts:
+class ResizeAttempts:
     """``first_seen``: since when each pod (by name) has been seen with a resize on its way.
 
     ``infeasible``: what was recommended when a resize (by the pod's uid) turned out not to be
@@ -180,7 +180,7 @@ def decide_resize(
     vpa: VerticalPodAutoscaler,
     now: int,
     options: UpdaterOptions,
-    attempts: Attempts,
+    attempts: ResizeAttempts,
 ) -> EvictionDecision:
     """Resize now, later, not at all, or evict because a resize does not come about."""
     if group is None or is_pending(pod) or vpa.recommendations is None:
@@ -203,7 +203,7 @@ def is_resizing(pod: JsonObject) -> bool:
     return False
 
 
-def may_evict(pod: JsonObject, group: ControllerPods, now: int, attempts: Attempts) -> bool:
+def may_evict(pod: JsonObject, group: ControllerPods, now: int, attempts: ResizeAttempts) -> bool:
     """Whether a resize has been waited for long enough and the budget allows an eviction."""
     since = attempts.since(pod, now)
     if not group.can_lose_one:
@@ -220,7 +220,7 @@ def may_evict(pod: JsonObject, group: ControllerPods, now: int, attempts: Attemp
 
 
 def _giving_up(
-    pod: JsonObject, group: ControllerPods, now: int, attempts: Attempts
+    pod: JsonObject, group: ControllerPods, now: int, attempts: ResizeAttempts
 ) -> EvictionDecision:
     return (
         EvictionDecision.EVICT

@@ -15,7 +15,7 @@ from kubescene.types import JsonObject
 OOM_KILLED = "OOMKilled"
 
 
-class Kill(NamedTuple):
+class OomKill(NamedTuple):
     """A container that had ``memory`` bytes, or used them, and was killed for want of more."""
 
     pod: str
@@ -24,7 +24,7 @@ class Kill(NamedTuple):
     time: int
 
 
-def kills(before: JsonObject, after: JsonObject) -> Iterator[Kill]:
+def kills(before: JsonObject, after: JsonObject) -> Iterator[OomKill]:
     """The kills between two states of a pod. Containers that were not there before are new.
 
     A container that is terminated now had what the pod has now; one that was restarted in between
@@ -41,7 +41,7 @@ def kills(before: JsonObject, after: JsonObject) -> Iterator[Kill]:
             yield _kill(before, status, status["lastState"]["terminated"])
 
 
-def kills_of_eviction(event: JsonObject) -> Iterator[Kill]:
+def kills_of_eviction(event: JsonObject) -> Iterator[OomKill]:
     """The kills that an event of the kubelet tells of: a pod evicted because memory was short."""
     concerned = event.get("involvedObject") or {}
     if event.get("reason") != "Evicted" or concerned.get("kind") != "Pod":
@@ -56,7 +56,7 @@ def kills_of_eviction(event: JsonObject) -> Iterator[Kill]:
         amount = _bytes(used)
         if resource == MEMORY and amount is not None:
             time = parse_time(event["metadata"]["creationTimestamp"])
-            yield Kill(concerned.get("name", ""), container, amount, time)
+            yield OomKill(concerned.get("name", ""), container, amount, time)
 
 
 def _is_killed(old: JsonObject, new: JsonObject) -> bool:
@@ -80,10 +80,10 @@ def _restarts(status: JsonObject) -> int:
     return int(status.get("restartCount", 0))
 
 
-def _kill(pod: JsonObject, status: JsonObject, ended: JsonObject) -> Kill:
+def _kill(pod: JsonObject, status: JsonObject, ended: JsonObject) -> OomKill:
     container = status["name"]
     memory = amount_of(resources_of(container, pod).requests, MEMORY).value()
-    return Kill(pod["metadata"]["name"], container, memory, parse_time(ended["finishedAt"]))
+    return OomKill(pod["metadata"]["name"], container, memory, parse_time(ended["finishedAt"]))
 
 
 def _listed(event: JsonObject, name: str) -> list[str]:

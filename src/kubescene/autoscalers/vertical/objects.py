@@ -15,9 +15,9 @@ from kubescene.api.quantity import Quantity, QuantityError, parse
 from kubescene.api.text.yaml_text import read_yaml
 from kubescene.api.validation.field_errors import ErrorList
 from kubescene.api.validation.field_paths import Path
-from kubescene.autoscalers.decoding import complaint
 from kubescene.autoscalers.vertical.amounts import CPU, MEMORY, as_texts
 from kubescene.errors import ConfigurationError
+from kubescene.flows.reading import explained
 from kubescene.struct_types import build
 from kubescene.types import JsonObject
 
@@ -226,7 +226,8 @@ def _converted(obj: Any, kind: type[T], below: str) -> T:
     try:
         return msgspec.convert(obj, kind, dec_hook=_special)
     except msgspec.ValidationError as error:
-        raise VerticalPodAutoscalerError(complaint(error, below)) from error
+        path, what = explained(error, kind, below, obj)
+        raise VerticalPodAutoscalerError(f"{path}: {what}" if path else what) from error
 
 
 def _special(kind: type, value: Any) -> Any:

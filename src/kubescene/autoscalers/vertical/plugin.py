@@ -33,7 +33,7 @@ from kubescene.autoscalers.interfaces import (
 )
 from kubescene.autoscalers.partitioned import PartitionedPlugin
 from kubescene.autoscalers.vertical.amounts import CPU, MEMORY, RESOURCES, as_quantity, units_of
-from kubescene.autoscalers.vertical.evictions import Attempts
+from kubescene.autoscalers.vertical.evictions import ResizeAttempts
 from kubescene.autoscalers.vertical.limits import amount_of
 from kubescene.autoscalers.vertical.objects import (
     ContainerRecommendation,
@@ -76,7 +76,7 @@ class VerticalPartition:
         self._specs: dict[tuple[int, int], JsonObject] = {}
         self._measured: set[str] = set()
         self._latest: dict[str, int] = {}
-        self._attempts = Attempts()
+        self._attempts = ResizeAttempts()
         self._active_since: dict[str, int] = {}
         self._killed: dict[str, list[JsonObject]] = {}
 

@@ -48,7 +48,8 @@ class Recommender:
     """Samples in, recommendations out.
 
     ``vpa`` may be replaced at any time by another version of the same object. ``usage`` takes
-    pods, samples and kills. ``selector`` picks the pods of the VPA's target by their labels.
+    pods, samples and kills; recommenders of one namespace may share it. ``selector`` picks the
+    pods of the VPA's target by their labels.
     """
 
     def __init__(
@@ -56,11 +57,12 @@ class Recommender:
         vpa: VerticalPodAutoscaler,
         options: RecommenderOptions = DEFAULT_OPTIONS,
         selector: LabelSelector = EVERYTHING,
+        usage: Usage | None = None,
     ) -> None:
         self.vpa = vpa
         self.options = options
         self.selector = selector
-        self.usage = Usage(options)
+        self.usage = Usage(options) if usage is None else usage
         self.conditions: dict[str, VerticalCondition] = {}
         self._loaded: dict[str, Aggregate] = {}
 
@@ -173,14 +175,15 @@ class Recommender:
             self.conditions.pop(NO_PODS.type, None)
         else:
             reason, message = NO_PODS.reason, NO_PODS.message
-            self._set_condition(NO_PODS, now)
+            self.set_condition(NO_PODS, now)
         if has_recommendation:
             reason = message = ""
-        self._set_condition(
+        self.set_condition(
             VerticalCondition("RecommendationProvided", has_recommendation, reason, message), now
         )
 
-    def _set_condition(self, condition: VerticalCondition, now: int) -> None:
+    def set_condition(self, condition: VerticalCondition, now: int) -> None:
+        """Say something; it is as old as it was, if its status is the same."""
         old = self.conditions.get(condition.type)
         since = old.since if old and old.status == condition.status else now
         self.conditions[condition.type] = msgspec.structs.replace(condition, since=since)

@@ -5,16 +5,16 @@ replaces every pod whose requests are outside of the recommended bounds, whateve
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import msgspec
 
 from kubescene.api.quantity import Quantity
 from kubescene.autoscalers.vertical.admission import admitted
 from kubescene.autoscalers.vertical.evictions import (
-    Attempts,
     ControllerPods,
     EvictionDecision,
+    ResizeAttempts,
     decide_resize,
     groups,
     is_managed,
@@ -259,6 +259,7 @@ BUDGET = "the disruption budget of its controller is used up"
 REQUIREMENTS = "the eviction requirements are not met"
 RULED_OUT = "a resize was infeasible, and nothing that is recommended now is lower"
 REFUSED = "the API refused the resize"
+KEPT = "the API refused the eviction"
 
 
 class PodUpdate(msgspec.Struct, frozen=True):
@@ -270,16 +271,38 @@ class PodUpdate(msgspec.Struct, frozen=True):
     reasons: dict[str, str] = msgspec.field(default_factory=dict)
 
 
+class Hands(Protocol):
+    """Who does what a loop decides, at once; False: it was refused."""
+
+    def evict(self, pod: JsonObject) -> bool: ...
+
+    def resize(self, pod: JsonObject) -> bool: ...
+
+
+class PaperHands:
+    """Nothing is done. ``refused``: names of pods whose resize the API would refuse."""
+
+    def __init__(self, refused: Collection[str] = ()) -> None:
+        self._refused = refused
+
+    def evict(self, pod: JsonObject) -> bool:
+        del pod
+        return True
+
+    def resize(self, pod: JsonObject) -> bool:
+        return _name(pod) not in self._refused
+
+
 class UpdaterWorld(NamedTuple):
-    """What a loop works with. ``refused``: names of pods whose resize the API refuses."""
+    """What a loop works with."""
 
     vpa: VerticalPodAutoscaler
     groups: Mapping[str, ControllerPods]
     now: int
     options: UpdaterOptions
     ranges: LimitRanges
-    attempts: Attempts
-    refused: Collection[str]
+    attempts: ResizeAttempts
+    hands: Hands
 
 
 class UpdateLoop:
@@ -356,13 +379,13 @@ class UpdateLoop:
                 self._resize(pod)
 
     def _decide(self, pod: JsonObject) -> EvictionDecision:
-        vpa, groups, now, options, _, attempts, _ = self._world
+        vpa, groups, now, options, _, attempts, *_ = self._world
         return decide_resize(pod, groups.get(_name(pod)), vpa, now, options, attempts)
 
     def _resize(self, pod: JsonObject) -> None:
         """A resize that fails ends in an eviction, but for mode InPlace, which never evicts."""
         name, group = _name(pod), self._world.groups.get(_name(pod))
-        if group is None or name in self._world.refused or not self._changes(pod):
+        if group is None or not self._changes(pod) or not self._world.hands.resize(pod):
             self._reasons[name] = REFUSED
             if self._world.vpa.update_mode != IN_PLACE:
                 self._to_evict.append(pod)
@@ -394,6 +417,9 @@ class UpdateLoop:
         if not self._can_evict(pod):
             self._reasons[name] = BUDGET
             return
+        if not self._world.hands.evict(pod):
+            self._reasons[name] = KEPT
+            return
         self._evicted.append(name)
         self._events += ("EvictedByVPA", "EvictedPod")
         if not is_pending(pod):
@@ -411,24 +437,25 @@ def update(
     now: int,
     options: UpdaterOptions = DEFAULT_OPTIONS,
     ranges: LimitRanges = NO_LIMIT_RANGES,
-    attempts: Attempts | None = None,
-    refused: Collection[str] = (),
+    attempts: ResizeAttempts | None = None,
+    hands: Hands | None = None,
 ) -> PodUpdate:
     """One loop over the pods of a VPA, with the recommendation of its status.
 
     ``live`` are the pods that the VPA selects: scheduled, not ended, in listing order; those being
     deleted and those without a controller are left out here. ``replicas`` is how many pods each
-    controller should have. ``attempts`` remembers resizes from loop to loop; ``refused`` names the
-    pods whose resize the API refuses, if it does.
+    controller should have. ``attempts`` remembers resizes from loop to loop; ``hands`` do at once
+    what is decided, since what is refused leaves its place in the budget to others.
     """
     gated = vpa.update_mode == IN_PLACE and not options.in_place
     if vpa.update_mode not in UPDATING_MODES or gated:
         return PodUpdate()
     left = [pod for pod in live if is_managed(pod)]
-    known = Attempts() if attempts is None else attempts
+    known = ResizeAttempts() if attempts is None else attempts
     known.keep_only(pod for pod in live if not pod["metadata"].get("deletionTimestamp"))
     by_pod = groups(left, replicas, vpa, options)
-    return UpdateLoop(UpdaterWorld(vpa, by_pod, now, options, ranges, known, refused)).run(left)
+    world = UpdaterWorld(vpa, by_pod, now, options, ranges, known, hands or PaperHands())
+    return UpdateLoop(world).run(left)
 
 
 def seed_rule(vpa: VerticalPodAutoscaler, live: Iterable[JsonObject]) -> PodUpdate:

@@ -13,7 +13,7 @@ from kubescene.cli.outputs import PAGE, check_file
 from kubescene.errors import ConfigurationError
 from kubescene.results.comparison import Comparison, compare
 from kubescene.results.comparison.placements import Explainer
-from kubescene.results.sources import open_run
+from kubescene.results.opening import open_run
 
 if TYPE_CHECKING:
     from kubescene.cli.replaying import PlayedWith

@@ -11,11 +11,18 @@ from kubescene.cli.explain.at_server import RemoteWorld
 from kubescene.cli.replaying import PlayedWith, replay
 from kubescene.errors import ConfigurationError, NotFoundError
 from kubescene.reports.explaining import print_attempt
+from kubescene.reports.node_stories import print_loop, print_story
 from kubescene.reports.remedies import print_remedies
+from kubescene.results import RunSource, open_run
 from kubescene.results.explaining import ExplainedAttempt, is_mentioned, qualified, read_attempts
+from kubescene.results.node_stories import loops_about, node_story
 
 FINE, NOT_FOUND = 0, 2
-KINDS = ("pod", "pods", "po")
+LOOPS_SHOWN = 3
+KINDS = {
+    **dict.fromkeys(("pod", "pods", "po"), "pod"),
+    **dict.fromkeys(("node", "nodes", "no", "instance", "instances"), "node"),
+}
 UNTRIED = (
     "no scheduler has ended an attempt at it: it was gated, placed by somebody else, still waits "
     "for a plugin, or is for a scheduler that did not run"
@@ -23,32 +30,45 @@ UNTRIED = (
 UNKNOWN = "there is no such pod: check the name (NAMESPACE/NAME)"
 
 
+UNKNOWN_NODE = "there is no such node or machine: check the name"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """Which pod, and what of it: its attempts, or with ``remedy`` what it would take."""
+    """Which pod, and what of it: its attempts, or with ``remedy`` what it would take.
 
-    pod: str
+    ``story`` is a node instead, of which it is told what became of it, and why.
+    """
+
+    pod: str = ""
+    story: str = ""
     node: str = ""
     attempt: int | None = None
     remedy: bool = False
 
 
-def pod_named(words: Sequence[str]) -> str:
-    """The pod of ``pod NAME``, ``pod/NAME`` or ``NAME``, where NAME may be NAMESPACE/NAME."""
+def named(words: Sequence[str]) -> tuple[str, str]:
+    """Kind and name of ``pod NAME``, ``pod/NAME``, ``NAME`` (a pod) or ``node NAME``.
+
+    The NAME of a pod may be NAMESPACE/NAME.
+    """
     kind, name = ("pod", words[0]) if len(words) == 1 else (words[0], " ".join(words[1:]))
     if len(words) == 1 and name.split("/")[0] in KINDS and "/" in name:
         kind, _, name = name.partition("/")
     if kind not in KINDS or not name or " " in name:
         raise ConfigurationError(
-            f"explain takes a pod (kubescene explain pod NAMESPACE/NAME), not {' '.join(words)!r}"
+            "explain takes a pod (kubescene explain pod NAMESPACE/NAME) or a node (kubescene "
+            f"explain node NAME), not {' '.join(words)!r}"
         )
-    return name
+    return KINDS[kind], name
 
 
 def answer(
     question: Question, run: Path | None, server: str, scenario: str, given: PlayedWith
 ) -> int:
     """Answer from a run's directory, or else from a server; returns the exit code."""
+    if question.story:
+        return explain_node(question, run)
     if run is None:
         if question.remedy:
             return remedy_served(question.pod, server)
@@ -62,7 +82,36 @@ def explain_run(question: Question, run: Path) -> int:
     if not attempts:
         why = UNTRIED if is_mentioned(run, question.pod) else UNKNOWN
         return refuse(f"{run} tells of no attempt at {question.pod}: {why}")
-    return show(question, attempts)
+    if shown := show(question, attempts):
+        return shown
+    if question.attempt is None and not question.node:
+        show_loops(qualified(question.pod), open_run(run))
+    return FINE
+
+
+def show_loops(pod: str, source: RunSource) -> None:
+    """What the cluster autoscaler decided about a pod: the first, and the last of them."""
+    loops, console = loops_about(source, pod), Console()
+    for loop in loops[:LOOPS_SHOWN]:
+        print_loop(pod, loop, console)
+    if left := len(loops) - LOOPS_SHOWN:
+        if left > 1:
+            console.print(f"and {left - 1} more decisions about it before the last\n")
+        if left > 0:
+            print_loop(pod, loops[-1], console)
+
+
+def explain_node(question: Question, run: Path | None) -> int:
+    """Print what became of a node, and why."""
+    if run is None:
+        raise ConfigurationError("explain node reads a run's directory: name it by --run DIR")
+    if question.remedy or question.attempt is not None or question.node:
+        raise ConfigurationError("--remedy, --attempt and --node are about pods")
+    story = node_story(open_run(run), question.story)
+    if story is None:
+        return refuse(f"{run} tells of no node {question.story}: {UNKNOWN_NODE}")
+    print_story(story, Console())
+    return FINE
 
 
 def explain_served(question: Question, url: str, scenario: str) -> int:

@@ -35,7 +35,10 @@ SchedulerConfig: TypeAlias = Annotated[
     Path | None, typer.Option(metavar="FILE", help="With --remedy: that of the run.")
 ]
 Words: TypeAlias = Annotated[
-    list[str], typer.Argument(help="pod NAME; NAME is NAMESPACE/NAME, or a name in default.")
+    list[str],
+    typer.Argument(
+        help="pod NAME, where NAME is NAMESPACE/NAME or a name in default; or node NAME."
+    ),
 ]
 
 
@@ -53,11 +56,12 @@ def explain(
     feature_gates: FeatureGates = "",
     folder: Folder = None,
 ) -> None:
-    """Show why a pod was placed where it was, or why not, node by node.
+    """Show why a pod was placed where it was, or why not; or what became of a node, and why.
 
-    Example: kubescene explain pod default/database --run out/first-scenario
+    Example: kubescene explain pod default/database --run out/first-scenario, or
+    kubescene explain node steady-a-2 --run out/nodes-follow
     """
-    from kubescene.cli.explain.answers import Question, answer, pod_named
+    from kubescene.cli.explain.answers import Question, answer, named
     from kubescene.cli.replaying import PlayedWith
 
     if (run is None) == (server is None):
@@ -69,7 +73,14 @@ def explain(
         feature_gates=feature_gates,
         folder=folder,
     )
-    question = Question(pod=pod_named(pod), node=node, attempt=attempt, remedy=remedy)
+    kind, name = named(pod)
+    question = Question(
+        pod=name if kind == "pod" else "",
+        story=name if kind == "node" else "",
+        node=node,
+        attempt=attempt,
+        remedy=remedy,
+    )
     from kubescene.cli.origins import directory_named
 
     folder = None if run is None else directory_named(str(run))

@@ -10,7 +10,12 @@ from typing import Literal
 from rich.console import Console
 
 from kubescene.cli.batch_progress import ConsoleTelling
-from kubescene.cli.components import controllers_named, look_here, scheduler_with
+from kubescene.cli.components import (
+    autoscalers_named,
+    controllers_named,
+    look_here,
+    scheduler_with,
+)
 from kubescene.cli.files import STDIN, complain, one_line
 from kubescene.cli.run.playing import output_path
 from kubescene.cli.terminals import terminal_width
@@ -47,6 +52,8 @@ class MatrixArguments:
     prices: Path | None = None
     plugins: Sequence[str] = ()
     controllers: Sequence[str] = ()
+    autoscalers: Sequence[str] = ()
+    autoscaler_processes: Sequence[str] = ()
     feature_gates: str = ""
     strict: bool = False
     quiet: bool = False
@@ -108,6 +115,8 @@ def played(arguments: MatrixArguments, out: Path | None, watcher: ConsoleTelling
         out=out,
         prices=arguments.prices,
         reconcilers=controllers_named(arguments.controllers),
+        autoscalers=autoscalers_named(arguments.autoscalers),
+        autoscaler_processes=arguments.autoscaler_processes,
         strict=arguments.strict,
         watcher=watcher,
     )

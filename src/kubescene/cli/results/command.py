@@ -57,12 +57,12 @@ def results(
     Example: kubescene results out/first --table pods --format csv
     """
     from kubescene.cli.origins import origin_of
-    from kubescene.cli.results.tables import Wish, show_results
+    from kubescene.cli.results.tables import TableWish, show_results
 
     if run is not None and directory is not None:
         raise ConfigurationError("name the run once: RUN and --run mean the same")
     origin = origin_of(run or directory, server, scenario)
-    wish = Wish(
+    wish = TableWish(
         table=table,
         format=format,
         out=out,

@@ -13,8 +13,8 @@ from kubescene.cli.outputs import check_file
 from kubescene.cli.terminals import terminal_width
 from kubescene.errors import ConfigurationError
 from kubescene.reports.tables import fitted, text_lines
+from kubescene.results.cost.prices import read_prices
 from kubescene.results.over_time.series import CHANGE, every_of
-from kubescene.results.prices import read_prices
 from kubescene.results.tables import Table, tables
 
 Format = Literal["table", "csv", "json", "parquet"]
@@ -22,7 +22,7 @@ FINE = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class TableWish:
     """Which table, and how."""
 
     table: str = "measures"
@@ -34,7 +34,7 @@ class Wish:
     measures: tuple[str, ...] = ()
 
 
-def show_results(origin: RunOrigin, wish: Wish) -> int:
+def show_results(origin: RunOrigin, wish: TableWish) -> int:
     """Print a table, or write it to a file; returns the exit code."""
     if wish.format == "parquet" and wish.out is None:
         raise ConfigurationError("Parquet is not for terminals: name a file by --out")
@@ -52,7 +52,7 @@ def show_results(origin: RunOrigin, wish: Wish) -> int:
     return FINE
 
 
-def give(table: Table[Any], wish: Wish) -> None:
+def give(table: Table[Any], wish: TableWish) -> None:
     if wish.out is not None:
         save(table, wish.out, wish.format)
         return

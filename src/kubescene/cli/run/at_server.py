@@ -189,6 +189,7 @@ def check_local_options(arguments: RunArguments) -> None:
         "--outside": arguments.outside,
         "--waiter": arguments.waiters,
         "--measure": arguments.measures,
+        "--from": arguments.snapshot,
     }
     if wrong := [name for name, value in given.items() if value]:
         raise ConfigurationError(

@@ -49,6 +49,15 @@ PluginErrors: TypeAlias = Annotated[
     Literal["fail", "stop"],
     typer.Option(help="Whether a plugin that raises fails the attempt or stops the run."),
 ]
+Snapshot: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--from",
+        metavar="SNAPSHOT",
+        help="The cluster that is there when it begins: a file or folder that `kubescene snapshot` "
+        "reads or wrote.",
+    ),
+]
 Remedies: TypeAlias = Annotated[
     bool, typer.Option("--remedies", help="Show what it would take to place pods that wait.")
 ]
@@ -61,6 +70,13 @@ SchedulerConfigs: TypeAlias = Annotated[
         metavar="FILE",
         help="A KubeSchedulerConfiguration, instead of spec.simulation.schedulerConfig. "
         "Given twice, both are played and compared; then 1 means that they differ.",
+    ),
+]
+CompareRecorded: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--compare-recorded",
+        help="Of a scenario that replays a recording: how many pods got the place they had there.",
     ),
 ]
 Seed: TypeAlias = Annotated[
@@ -98,6 +114,10 @@ def run(
     measure: options.OwnMeasures = None,
     plain: Plain = False,
     without: options.Without = None,
+    snapshot: Snapshot = None,
+    compare_recorded: CompareRecorded = False,
+    autoscaler: options.Autoscalers = None,
+    autoscaler_process: options.AutoscalerProcesses = None,
 ) -> None:
     """Play a scenario and show what happened.
 
@@ -133,22 +153,44 @@ def run(
         measures=measure or (),
         plain=plain,
         without=without or (),
+        snapshot=snapshot,
+        compare_recorded=compare_recorded,
+        autoscalers=autoscaler or (),
+        autoscaler_processes=autoscaler_process or (),
     )
     raise typer.Exit(run_as_asked(file, arguments, server, delete=delete))
 
 
 def run_as_asked(path: Path, arguments: "RunArguments", server: str | None, *, delete: bool) -> int:
     """Play one file here, at a server, beside programs, or twice; returns the exit code."""
+    is_elsewhere = (
+        arguments.outside or arguments.interactive or len(arguments.scheduler_configs) > 1
+    )
+    if arguments.compare_recorded and (is_elsewhere or server is not None):
+        raise ConfigurationError(
+            "--compare-recorded is for one run that is played here: leave --server, --outside, "
+            "--interactive and a second --scheduler-config away"
+        )
     if server is not None and arguments.without:
         raise ConfigurationError(
             "--without cannot be used with --server: say it to `kubescene serve`, whose "
             "controllers play there"
+        )
+    if (server is not None or arguments.outside) and arguments.has_autoscalers:
+        raise ConfigurationError(
+            "--autoscaler and --autoscaler-process cannot be used with --server or --outside: say "
+            "them to `kubescene serve`, whose world it is"
         )
     # Whoever plays it here should not wait for what the others need.
     if server is not None:
         from kubescene.cli.run.at_server import run_file_on_server
 
         return run_file_on_server(path, arguments, server, delete=delete)
+    if arguments.outside and arguments.snapshot is not None:
+        raise ConfigurationError(
+            "--from cannot be used with --outside: programs outside follow a world from its "
+            "beginning; `kubescene serve --from` gives them one that holds a snapshot"
+        )
     if arguments.outside:
         from kubescene.cli.run.programs import run_with_programs
 

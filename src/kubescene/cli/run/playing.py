@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -12,6 +13,7 @@ import msgspec
 from rich.console import Console
 
 from kubescene.cli.components import (
+    autoscalers_named,
     controllers_named,
     measures_named,
     names_in,
@@ -69,6 +71,14 @@ class RunArguments:
     measures: Sequence[str] = ()
     plain: bool = False
     without: Sequence[str] = ()
+    snapshot: Path | None = None
+    compare_recorded: bool = False
+    autoscalers: Sequence[str] = ()
+    autoscaler_processes: Sequence[str] = ()
+
+    @property
+    def has_autoscalers(self) -> bool:
+        return bool(self.autoscalers or self.autoscaler_processes)
 
     def scheduler(self) -> SchedulerOptions:
         return scheduler_with(
@@ -88,6 +98,11 @@ def run_scenario(path: Path, arguments: RunArguments) -> int:
     if arguments.report and out is None and not is_kept:
         raise ConfigurationError(
             "--report writes into the directory of results: give it with --out"
+        )
+    if arguments.remedies and arguments.autoscaler_processes:
+        raise ConfigurationError(
+            "--remedies tries changes in copies of the world, and a process cannot be copied: "
+            "leave --autoscaler-process away"
         )
     results = ResultsStrategy.of_environment(os.environ)
     with told_to(arguments.junit, path) as junit:
@@ -137,6 +152,8 @@ def by_itself(
         )
     if arguments.remedies and not quiet and result.ok:
         report_remedies(result)
+    if arguments.compare_recorded and result.ok:
+        report_agreement(result, file)
     return code
 
 
@@ -164,6 +181,9 @@ def played(
         measures=measures_named(arguments.measures),
         plain=arguments.plain,
         without=names_in(arguments.without),
+        snapshot=arguments.snapshot,
+        autoscalers=autoscalers_named(arguments.autoscalers),
+        autoscaler_processes=arguments.autoscaler_processes,
     )
 
 
@@ -182,6 +202,11 @@ def by_hand(file: ScenarioFile, arguments: RunArguments, out: Path | None) -> in
         raise ConfigurationError("--interactive writes no results: leave --out away")
     if arguments.junit is not None:
         raise ConfigurationError("--interactive writes no results: leave --junit away")
+    if arguments.autoscaler_processes:
+        raise ConfigurationError(
+            "--interactive goes back by copies of the world, and a process cannot be copied: leave "
+            "--autoscaler-process away"
+        )
     if file.path is None:
         raise ConfigurationError("--interactive reads commands from standard input: name a file")
     request = RunRequest(
@@ -195,6 +220,8 @@ def by_hand(file: ScenarioFile, arguments: RunArguments, out: Path | None) -> in
         measures=measures_named(arguments.measures),
         shortcuts=PLAIN if arguments.plain else ALL,
         without=names_in(arguments.without),
+        snapshot=arguments.snapshot,
+        autoscalers=autoscalers_named(arguments.autoscalers),
     )
     return play_by_hand(request)
 
@@ -240,6 +267,29 @@ def report_remedies(result: Run) -> None:
     if pending:
         best = [(pod, best_remedy(result, pod)) for pod in pending[:REMEDIED]]
         print_best(best, len(pending) - REMEDIED, Console())
+
+
+def report_agreement(result: Run, file: ScenarioFile) -> None:
+    """What was asked for, so it is told however quiet the rest is."""
+    from kubescene.results import open_run
+    from kubescene.results.agreement import agreement
+
+    folder = Path() if file.path is None else file.path.parent
+    found = agreement(open_run(result).ledger, recordings_of(file.scenario, folder))
+    sys.stdout.write("\n".join(("", "Compared with the recording", *found.lines(), "")))
+
+
+def recordings_of(scenario: JsonObject, folder: Path) -> list[tuple[Path, str]]:
+    """The histories that a scenario replays; raises `ConfigurationError` if there is none."""
+    bodies = [each.get("replayOperation") for each in operations_of(scenario)[1]]
+    found = [
+        (folder / each["file"], str(each.get("format") or ""))
+        for each in bodies
+        if isinstance(each, dict)
+    ]
+    if not found:
+        raise ConfigurationError("--compare-recorded is for scenarios with a replayOperation")
+    return found
 
 
 def best_remedy(result: Run, pod: str) -> str:

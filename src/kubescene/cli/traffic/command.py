@@ -79,9 +79,11 @@ def run(
 @traffic.command("back-test")
 def back_test(
     usage: Annotated[
-        Path,
+        list[str],
         typer.Option(
-            metavar="FILE", help="CSV with a column time, and cpu, memory or a metric's name."
+            metavar="FILE",
+            help="CSV with a column time, and cpu, memory or a metric's name (and replicas); or "
+            "answers of Prometheus to query_range, each as NAME=FILE.json.",
         ),
     ],
     hpa: Annotated[
@@ -90,18 +92,27 @@ def back_test(
     vpa: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Or a VerticalPodAutoscaler.")
     ] = None,
+    kpa: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Or a ConcurrencyAutoscaler: the rule of Knative."),
+    ] = None,
     requests: Annotated[
         str,
-        typer.Option(metavar="cpu=500m,...", help="HPA: what one pod requests, for utilization."),
+        typer.Option(
+            metavar="cpu=500m,...",
+            help="What one pod requests: for utilization (HPA), or to compare with (VPA).",
+        ),
     ] = "",
     replicas: Annotated[
-        int | None, typer.Option(min=0, help="HPA: replicas at the start (default: minReplicas).")
+        int | None,
+        typer.Option(min=0, help="Replicas at the start (default: as recorded, or the least)."),
     ] = None,
     interval: Annotated[
-        str, typer.Option(metavar="TIME", help="Between two passes (default: 15s; VPA: 1m).")
+        str,
+        typer.Option(metavar="TIME", help="Between two passes (default: 15s; VPA 1m, KPA 2s)."),
     ] = "",
     startup: Annotated[
-        str, typer.Option(metavar="TIME", help="HPA: how long a new pod takes to be ready.")
+        str, typer.Option(metavar="TIME", help="How long a new pod takes to be ready.")
     ] = "",
     every_pass: Annotated[
         bool, typer.Option("--all", help="Show every pass, not only those that change the count.")
@@ -120,8 +131,9 @@ def back_test(
         usage,
         hpa=hpa,
         vpa=vpa,
+        kpa=kpa,
         interval=interval,
-        for_hpa={"--requests": requests, "--replicas": replicas, "--startup": startup},
+        options={"--requests": requests, "--replicas": replicas, "--startup": startup},
     )
     if as_json:
         typer.echo(orjson.dumps(shown.document(), option=orjson.OPT_INDENT_2).decode())

@@ -9,7 +9,8 @@ from rich.console import Console
 
 from kubescene.cli.terminals import aligned
 from kubescene.errors import ConfigurationError, TrafficError
-from kubescene.traffic import TrafficResult, TrafficRun
+from kubescene.traffic import Phase, TrafficResult, TrafficRun
+from kubescene.traffic.results import verdict_of
 from kubescene.traffic.store import RunStore, StoredRun
 
 Keep = Callable[[TrafficResult], object]
@@ -69,7 +70,7 @@ def opened_run(run: Path) -> TrafficResult:
 
 def table_of(runs: Sequence[StoredRun]) -> str:
     """One line for each."""
-    rows = [["ID", "NAME", "CREATED", "SEED", "PHASE", "REPEATS", "REQUESTS", "FAILED", "P95"]]
+    rows = [["ID", "NAME", "CREATED", "SEED", "VERDICT", "REPEATS", "REQUESTS", "FAILED", "P95"]]
     for each in runs:
         told = each.summary or {}
         rows.append(
@@ -78,7 +79,7 @@ def table_of(runs: Sequence[StoredRun]) -> str:
                 each.name,
                 each.created,
                 str(each.seed),
-                each.phase,
+                verdict_told(each),
                 str(each.repeats or ""),
                 str(told.get("requests", "")),
                 str(told.get("failed", "")),
@@ -86,6 +87,14 @@ def table_of(runs: Sequence[StoredRun]) -> str:
             ]
         )
     return aligned(rows, left=(1, 2, 4))
+
+
+def verdict_told(run: StoredRun) -> str:
+    """What the objective says; of a run that did not come to its end, the phase."""
+    told = run.summary or {}
+    if run.phase != Phase.SUCCEEDED or "sloMinutes" not in told:
+        return run.phase
+    return verdict_of(told["minutes"], told["sloMinutes"])
 
 
 def all_p95(told: Mapping[str, Any]) -> str:

@@ -16,7 +16,7 @@ from kubescene.cli.files import STDIN, complain
 from kubescene.cli.outputs import check_folder
 from kubescene.cli.traffic.history import keeping, opened
 from kubescene.errors import ConfigurationError, KubesceneError, TrafficError
-from kubescene.reports.traffic import TrafficProgress, print_result
+from kubescene.reports.traffic import TrafficProgressLine, print_result
 from kubescene.traffic import Phase, TrafficResult, TrafficRun, load_run, parse_run, run
 from kubescene.traffic.results import REQUESTS_FILE, RUN_FILE, STORY_FILE, SUMMARY_FILE
 from kubescene.traffic.spec.files import embedded
@@ -114,7 +114,7 @@ def simulate(
     """Simulate with progress; Ctrl-C stops it."""
     interruption = Interruption()
     try:
-        with TrafficProgress(Console(stderr=True, quiet=quiet)) as progress:
+        with TrafficProgressLine(Console(stderr=True, quiet=quiet)) as progress:
             return run(asked, plugins, folder=folder, watch=progress, cancelled=interruption)
     finally:
         interruption.over()

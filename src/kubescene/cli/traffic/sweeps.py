@@ -23,7 +23,7 @@ from kubescene.experiments.executors import ExecutorName
 from kubescene.experiments.sweeps import SweepOutcome, SweepResult, SweepRow, cases, sweep, told
 from kubescene.reports.progress import MatrixProgress
 from kubescene.reports.words import counted
-from kubescene.traffic.measures import Summary
+from kubescene.traffic.measures import TrafficSummary
 from kubescene.traffic.spec.loading import load_run
 
 FORMATS = ("table", "csv", "json")
@@ -161,7 +161,7 @@ def run_cells(found: SweepResult, names: Sequence[str]) -> Iterator[list[Any]]:
 
 
 def measure_names() -> list[str]:
-    return [each.encode_name for each in msgspec.structs.fields(Summary)]
+    return [each.encode_name for each in msgspec.structs.fields(TrafficSummary)]
 
 
 def written(header: Sequence[str], rows: Iterator[list[Any]]) -> str:

@@ -17,6 +17,8 @@ def validate(
     strict: options.Strict = False,
     waiter: options.Waiters = None,
     measure: options.OwnMeasures = None,
+    autoscaler: options.Autoscalers = None,
+    autoscaler_process: options.AutoscalerProcesses = None,
 ) -> None:
     """Check scenario files without playing them: all faults, with line and column.
 
@@ -24,5 +26,11 @@ def validate(
     """
     from kubescene.cli.validate.faults import validate_files
 
-    given = partial(validate_files, controllers=controller or (), waiters=waiter or ())
+    given = partial(
+        validate_files,
+        controllers=controller or (),
+        waiters=waiter or (),
+        autoscalers=autoscaler or (),
+        autoscaler_processes=autoscaler_process or (),
+    )
     raise typer.Exit(given(files, measures=measure or (), strict=strict))

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kubescene.cli.components import controllers_named, measures_named
+from kubescene.cli.components import autoscalers_named, controllers_named, measures_named
 from kubescene.cli.files import ScenarioFile, complain, one_line, read_scenario
 from kubescene.cluster import ClusterOptions, ClusterWorld
 from kubescene.controllers.registrations import ControllerRegistrations
@@ -13,7 +13,7 @@ from kubescene.errors import ConfigurationError, ScenarioError
 from kubescene.reports.words import counted
 from kubescene.runs.examination import expectation_faults, remarks
 from kubescene.runs.requests import RunRequest
-from kubescene.runs.staging import cluster_options, registrations, stored
+from kubescene.runs.staging import cluster_options, registrations, snapshot_for, stored
 from kubescene.scenario.documents import without_status
 from kubescene.scenario.reading.operation_list import operations_of
 from kubescene.scenario.spec import ScenarioSpec, normalised
@@ -26,6 +26,8 @@ from kubescene.scheduler import SchedulerOptions
 from kubescene.types import JsonObject
 
 if TYPE_CHECKING:
+    from kubescene.autoscalers import AutoscalerPlugin
+    from kubescene.autoscalers.available import PluginSource
     from kubescene.results.measures.own import OwnFunction
 
 BAD_INPUT = 2
@@ -36,6 +38,7 @@ class Brought(NamedTuple):
 
     reconcilers: Sequence[type]
     measures: "Sequence[OwnFunction]"
+    autoscalers: "Sequence[PluginSource]"
 
 
 def validate_files(
@@ -44,11 +47,34 @@ def validate_files(
     controllers: Sequence[str] = (),
     waiters: Sequence[str] = (),
     measures: Sequence[str] = (),
+    autoscalers: Sequence[str] = (),
+    autoscaler_processes: Sequence[str] = (),
     strict: bool = False,
 ) -> int:
     """Check each file; prints a line per file, or one per fault, and returns the exit code."""
+    processes = processes_of(autoscaler_processes)
+    try:
+        own = [*autoscalers_named(autoscalers), *processes]
+        brought = Brought(controllers_named(controllers), measures_named(measures), own)
+        return validated(files, brought, waiters, strict=strict)
+    finally:
+        for each in processes:
+            each.close()
+
+
+def processes_of(commands: Sequence[str]) -> "list[AutoscalerPlugin]":
+    """Those that say of themselves which objects they take."""
+    if not commands:
+        return []
+    from kubescene.autoscalers.references import started
+
+    return started(commands)
+
+
+def validated(
+    files: Iterable[Path], brought: Brought, waiters: Sequence[str], *, strict: bool
+) -> int:
     code = 0
-    brought = Brought(controllers_named(controllers), measures_named(measures))
     for name in files:
         try:
             file = read_scenario(name)
@@ -83,6 +109,7 @@ def examine(
         faults += expectation_errors(rest, brought.measures)
         return faults, [], None
     spec = normalised(file.scenario, file.folder)
+    faults += snapshot_errors(file)
     faults += expectation_errors(spec, brought.measures)
     faults += [fault.error for fault in object_faults(spec, registered)]
     try:
@@ -91,12 +118,27 @@ def examine(
         return [*faults, error, *controller_errors(spec, registered)], [], None
     faults += controller_errors(spec, registered, scheduler)
     if strict:
-        faults += [
-            each.error for each in unsimulated(spec, Players.of(spec, registered, scheduler))
-        ]
+        players = Players.of(spec, registered, scheduler, brought.autoscalers)
+        faults += [each.error for each in unsimulated(spec, players)]
         return faults, [], spec
-    warnings = remarks(file.scenario, spec, controllers=registered, scheduler=scheduler)
+    warnings = remarks(
+        file.scenario,
+        spec,
+        controllers=registered,
+        scheduler=scheduler,
+        autoscalers=brought.autoscalers,
+    )
     return faults, warnings, spec
+
+
+def snapshot_errors(file: ScenarioFile) -> list[ScenarioError]:
+    """Why the snapshot that it begins with cannot be read."""
+    folder = None if file.path is None else file.path.parent
+    try:
+        snapshot_for(file.scenario, RunRequest(scenario=file.scenario, folder=folder))
+    except ScenarioError as error:
+        return [error]
+    return []
 
 
 def metadata_errors(file: ScenarioFile) -> list[ScenarioError]:
@@ -180,7 +222,4 @@ def waiter_errors(spec: ScenarioSpec, references: Sequence[str]) -> list[Scenari
 
 def in_order(file: ScenarioFile, faults: list[ScenarioError]) -> list[ScenarioError]:
     """The faults from the top of the file to its end."""
-    from kubescene.api.text.positions import Places
-
-    places = Places(file.text)
-    return sorted(faults, key=lambda fault: places.find(fault.path) or (0, 0))
+    return sorted(faults, key=lambda fault: file.places.find(fault.path) or (0, 0))

@@ -30,14 +30,15 @@ from kubescene.api.selectors import LabelSelector
 from kubescene.client.http import bodies
 from kubescene.client.http.discovery import ApiResource, Discovery
 from kubescene.client.http.endpoints import Endpoint
+from kubescene.client.http.kubeconfigs import endpoint_at
 from kubescene.client.http.listing import list_all
-from kubescene.client.http.requests import JSON, Reply, RequestDeadline, Requests, target
+from kubescene.client.http.requests import JSON, Reply, Requests, target
 from kubescene.client.http.rows import RowWatch, TableRow
 from kubescene.client.http.watches import Following, HttpSubscription, OwnWrites
 from kubescene.client.http.wire import WireRequest
 from kubescene.client.interfaces import EventHandler, ObjectRef, Objects
 from kubescene.client.waking import waking, waking_for_all
-from kubescene.clock import Clock, ScaledClock
+from kubescene.clock import SECOND, Clock, Deadline, ScaledClock
 from kubescene.errors import NotFoundError, UnseenWriteError
 from kubescene.types import JsonObject
 
@@ -53,7 +54,8 @@ class HttpClient:
     """A client of the API server at ``endpoint``, for one owner on one thread.
 
     ``timeout_s`` bounds one request; ``patience_s`` how long a watch may be broken, or a write may
-    stay unseen, before that is an error.
+    stay unseen, before that is an error. ``requests`` are those that it makes, if not all may be
+    made.
     """
 
     def __init__(
@@ -66,15 +68,16 @@ class HttpClient:
         patience_s: float = PATIENCE_S,
         page_size: int = PAGE_SIZE,
         clock: Clock | None = None,
+        requests: Requests | None = None,
     ) -> None:
-        endpoint = Endpoint(endpoint.rstrip("/")) if isinstance(endpoint, str) else endpoint
+        endpoint = endpoint_at(endpoint) if isinstance(endpoint, str) else endpoint
         # At rate 1, a scaled clock is one that nobody can set: just right for time limits.
         self._clock = clock or ScaledClock(1)
         self._actor = actor
         self._wake = wake
         self._patience_s = patience_s
         self._page_size = page_size
-        self._requests = Requests(endpoint, self._clock, timeout_s=timeout_s)
+        self._requests = requests or Requests(endpoint, self._clock, timeout_s=timeout_s)
         self._discovery = Discovery(self._requests)
         self._following = Following(
             self._requests, self._discovery, page_size=page_size, patience_s=patience_s
@@ -264,7 +267,7 @@ class HttpClient:
         self._following.refuse_writes()
         if revision > max(self._newest, self._following.newest):
             raise ValueError(f"revision {revision} does not exist yet, as far as this client knows")
-        deadline = RequestDeadline(self._clock, self._patience_s)
+        deadline = Deadline(self._clock, int(self._patience_s * SECOND))
         while unseen := self._own.first_unseen(revision):
             if not self.pump(deadline.left_s) and deadline.is_over:
                 raise UnseenWriteError(
@@ -313,7 +316,7 @@ class HttpClient:
         Returns the number of changes. Raises `ApiError` when a watch has been broken for too long
         or was refused; what a handler raises comes out of here as well.
         """
-        deadline = RequestDeadline(self._clock, timeout_s)
+        deadline = Deadline(self._clock, int(timeout_s * SECOND))
         while True:
             told = self._following.turn(deadline.left_s)
             if told or deadline.is_over:

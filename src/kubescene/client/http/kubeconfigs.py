@@ -54,6 +54,18 @@ def read_kubeconfig(
     return kubeconfig.endpoint(context)
 
 
+def endpoint_at(url: str) -> Endpoint:
+    """The API server of a URL; over https as the user's kubeconfig says, if it is that server's."""
+    plain = Endpoint(url.rstrip("/"))
+    if not plain.is_secure:
+        return plain
+    try:
+        known = read_kubeconfig()
+    except ConfigurationError:
+        return plain
+    return known if known.url == plain.url else plain
+
+
 def default_path() -> Path:
     named = os.environ.get("KUBECONFIG", "")
     if os.pathsep in named:

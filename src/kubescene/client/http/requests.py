@@ -17,7 +17,7 @@ import orjson
 from kubescene.client.http.endpoints import Endpoint
 from kubescene.client.http.statuses import error_of_reply
 from kubescene.client.http.wire import MalformedResponseError, ResponseParser, WireRequest
-from kubescene.clock import SECOND, Clock
+from kubescene.clock import SECOND, Clock, Deadline
 from kubescene.errors import TooManyRequestsError, UnreachableError
 from kubescene.types import JsonObject
 
@@ -53,24 +53,6 @@ def target(path: str, **query: str) -> str:
     """A path with those parameters that have a value."""
     given = {name: value for name, value in query.items() if value}
     return f"{path}?{urlencode(given)}" if given else path
-
-
-class RequestDeadline:
-    """A moment by which something must have happened."""
-
-    __slots__ = ("_clock", "_instant")
-
-    def __init__(self, clock: Clock, timeout_s: float) -> None:
-        self._clock = clock
-        self._instant = clock.now() + int(timeout_s * SECOND)
-
-    @property
-    def left_s(self) -> float:
-        return max(self._instant - self._clock.now(), 0) / SECOND
-
-    @property
-    def is_over(self) -> bool:
-        return self._clock.now() >= self._instant
 
 
 class Requests:
@@ -150,7 +132,7 @@ class Requests:
                     raise self.failure(request, error) from error
 
     def _once(self, request: WireRequest) -> Reply:
-        deadline = RequestDeadline(self.clock, self.timeout_s)
+        deadline = Deadline(self.clock, int(self.timeout_s * SECOND))
         connection = self._connection(deadline)
         connection.settimeout(max(deadline.left_s, 0.001))
         connection.sendall(self.encode(request))
@@ -170,7 +152,7 @@ class Requests:
             self.close()
         return Reply(parser.status, parser.headers, bytes(body))
 
-    def _connection(self, deadline: RequestDeadline) -> socket.socket:
+    def _connection(self, deadline: Deadline) -> socket.socket:
         """The kept connection, unless something came unasked: its end, or what nobody expects."""
         if self._kept is not None and self._idle.select(0):
             self.close()

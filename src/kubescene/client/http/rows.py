@@ -12,10 +12,10 @@ from typing import NamedTuple
 import orjson
 
 from kubescene.client.http.discovery import ApiResource
-from kubescene.client.http.requests import RequestDeadline, Requests, target
+from kubescene.client.http.requests import Requests, target
 from kubescene.client.http.watch_connections import WatchConnection
 from kubescene.client.http.wire import MalformedResponseError, WireRequest
-from kubescene.clock import MILLISECOND
+from kubescene.clock import MILLISECOND, SECOND, Deadline
 from kubescene.errors import ApiError, UnreachableError
 from kubescene.types import JsonObject
 
@@ -49,11 +49,11 @@ class RowWatch:
 
         It also comes when nothing did for a while, so that others get a turn.
         """
-        deadline = RequestDeadline(self._requests.clock, self._patience_s)
+        deadline = Deadline(self._requests.clock, int(self._patience_s * SECOND))
         while True:
             try:
                 for row in self._watched():
-                    deadline = RequestDeadline(self._requests.clock, self._patience_s)
+                    deadline = Deadline(self._requests.clock, int(self._patience_s * SECOND))
                     yield row
             except (OSError, MalformedResponseError, UnreachableError) as error:
                 if deadline.is_over:

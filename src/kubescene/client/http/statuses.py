@@ -9,10 +9,11 @@ from typing import Any
 import orjson
 
 from kubescene import errors
-from kubescene.errors import ApiError, Cause
+from kubescene.errors import ApiError, StatusCause
 
 _KNOWN: tuple[type[ApiError], ...] = (
     errors.BadRequestError,
+    errors.UnauthorizedError,
     errors.ForbiddenError,
     errors.NotFoundError,
     errors.MethodNotAllowedError,
@@ -66,10 +67,10 @@ def error_of(status: Mapping[str, Any], code: int = 0) -> ApiError:
     return error
 
 
-def _causes(found: Any) -> tuple[Cause, ...]:
+def _causes(found: Any) -> tuple[StatusCause, ...]:
     causes = found if isinstance(found, list) else []
     return tuple(
-        Cause(
+        StatusCause(
             str(cause.get("reason") or ""),
             str(cause.get("message") or ""),
             str(cause.get("field") or ""),

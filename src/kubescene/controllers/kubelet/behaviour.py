@@ -7,6 +7,7 @@ containers; how they run and end, and their probes, only of those that are no in
 end well at once, or, as sidecars, run on, unless they are named (``containers``).
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from functools import lru_cache
@@ -16,8 +17,8 @@ import yaml
 from msgspec import Struct
 from msgspec.structs import replace
 
-from kubescene.api.selectors import EVERYTHING, LabelSelector, SelectorError, from_label_selector
-from kubescene.clock import parse_duration
+from kubescene.api.selectors import EVERYTHING, LabelSelector, SelectorError, read_label_selector
+from kubescene.clock import parse_duration, parse_time
 from kubescene.clock.distributions import Distribution, ReadSamples, constant, read_distribution
 from kubescene.controllers.kubelet.probes import PROBES
 from kubescene.types import JsonObject
@@ -26,21 +27,40 @@ from kubescene.usage.courses import UsageCourses, parse_amount, read_courses
 PREFIX = "kubescene.dev/"
 ANNOTATED = b'"kubescene.dev/'
 """How a pod that may have such annotations is told from others without reading it."""
+PLAIN_DURATION = re.compile(r"(?:[0-9]+(?:\.[0-9]+)?(?:h|ms|m|s|us|ns))+")
 MOST_EXIT_CODE = 255
 MOST_FAILURES = 1000
+OUT_OF_MEMORY = f"{PREFIX}out-of-memory"
+"""What a simulation of its load writes on a pod: ``CONTAINER/RUN@TIME``."""
 PARTS = 1_000_000
 """Shares are counted in millionths."""
 
 
+class FailingSpell(Struct, frozen=True):
+    """From when on a probe fails, and for how long (None: for good)."""
+
+    after: Distribution | None
+    lasts: Distribution | None = None
+
+
 class ProbeBehaviour(Struct, frozen=True):
-    """How containers answer a probe; times count from the start of a run (see `probes.Answers`)."""
+    """How containers answer a probe (`ProbeAnswers`); times count from the start of a run."""
 
     pass_after: Distribution | None = None
     fail_after: Distribution | None = None
     fail_for: Distribution | None = None
+    fails: tuple[FailingSpell, ...] = ()
+    """And at these times, too."""
     share: int = PARTS
     """Of how many runs, in millionths, all of this is true; the others pass at once and always."""
     message: str | None = None
+
+
+class OutOfMemory(Struct, frozen=True):
+    """So many restarts after its first start a container was killed at an instant."""
+
+    run: int
+    at: int
 
 
 class ContainerBehaviour(Struct, frozen=True):
@@ -49,6 +69,9 @@ class ContainerBehaviour(Struct, frozen=True):
     run_time: Distribution | None = None
     exit_code: Distribution | None = None
     ready_time: Distribution | None = None
+    post_start_time: Distribution | None = None
+    post_start_failures: Distribution | None = None
+    """In so many runs of a container from the first on its hook fails."""
     pre_stop_time: Distribution | None = None
     termination_time: Distribution | None = None
     oom_after: Distribution | None = None
@@ -61,6 +84,7 @@ class ContainerBehaviour(Struct, frozen=True):
     image_size: Distribution | None = None
     """Bytes."""
     usage: UsageCourses | None = None
+    out_of_memory: OutOfMemory | None = None
 
     def over(self, base: "ContainerBehaviour") -> "ContainerBehaviour":
         """This, and what it does not say from ``base``."""
@@ -92,11 +116,14 @@ OF_MAIN = (
     "run_time",
     "exit_code",
     "ready_time",
+    "post_start_time",
+    "post_start_failures",
     "oom_after",
     "startup_probe",
     "readiness_probe",
     "liveness_probe",
     "usage",
+    "out_of_memory",
 )
 UNSAID = ContainerBehaviour()
 
@@ -141,6 +168,19 @@ class PodBehaviour(Struct, frozen=True):
         return any(each.ends for each in (self.every, *self.named.values()))
 
 
+def is_certain(said: object) -> bool:
+    """Whether nothing is drawn of a behaviour, or of a part of one."""
+    if isinstance(said, Distribution):
+        return said.is_constant
+    if isinstance(said, ProbeBehaviour) and said.share < PARTS:
+        return False
+    if isinstance(said, Struct):
+        return all(is_certain(getattr(said, name)) for name in said.__struct_fields__)
+    if isinstance(said, Mapping):
+        return all(map(is_certain, said.values()))
+    return not isinstance(said, tuple) or all(map(is_certain, said))
+
+
 class WorkloadBehaviour(Struct, frozen=True):
     """The behaviour of the pods that a selector chooses; an empty namespace means all of them."""
 
@@ -170,26 +210,53 @@ def behaviour_of(
 
 def annotated(annotations: Mapping[str, str]) -> PodBehaviour | None:
     """What the annotations of a pod say; ValueError names the one that cannot be read."""
+    if not annotations:
+        return None
     given = tuple(
         [(each, annotations[each]) for each in sorted(ANNOTATIONS) if each in annotations]
     )
-    return _read_annotations(given) if given else None
+    said = _read_annotations(given) if given else None
+    killed = annotations.get(OUT_OF_MEMORY)
+    return said if killed is None else _killed(killed).over(said or PodBehaviour())
+
+
+def _killed(text: str) -> PodBehaviour:
+    """One whose container was out of memory."""
+    where, _, at = text.partition("@")
+    container, _, run = where.rpartition("/")
+    try:
+        killed = OutOfMemory(int(run), parse_time(at))
+    except ValueError as error:
+        raise ValueError(f"annotation {OUT_OF_MEMORY}: CONTAINER/RUN@TIME is expected") from error
+    return PodBehaviour(named={container: ContainerBehaviour(out_of_memory=killed)})
 
 
 @lru_cache(maxsize=1024)
 def _read_annotations(given: tuple[tuple[str, str], ...]) -> PodBehaviour:
     """Pods of one template say the same, and are asked whenever something is due."""
     read: dict[str, Any] = {}
+    found = PodBehaviour()
     for annotation, text in given:
         field = ANNOTATIONS[annotation]
         try:
-            # A text is one as it is: what looks like more may stand in a message.
-            read[field] = text if field in TEXTS else yaml.safe_load(text)
-            read_behaviour({field: read[field]})
+            read[field] = _value_of(text, field)
+            found = read_behaviour(read)
         except (ValueError, yaml.YAMLError) as error:
             told = " ".join(str(error).split()).removeprefix(field).lstrip(":. ")
             raise ValueError(f"annotation {annotation}: {told}") from error
-    return read_behaviour(read)
+    return found
+
+
+def _value_of(text: str, field: str) -> Any:
+    # A text is one as it is: what looks like more may stand in a message. So is a duration for
+    # YAML, and every pod that arrives may have one of its own.
+    if field in TEXTS or PLAIN_DURATION.fullmatch(text):
+        return text
+    return yaml.safe_load(text)
+
+
+def has_post_start(container: JsonObject) -> bool:
+    return bool((container.get("lifecycle") or {}).get("postStart"))
 
 
 def in_vain(behaviour: PodBehaviour, spec: JsonObject) -> Iterator[tuple[str, str]]:
@@ -200,6 +267,9 @@ def in_vain(behaviour: PodBehaviour, spec: JsonObject) -> Iterator[tuple[str, st
         said = getattr(behaviour.every, snake_case(kind)) is not None
         if said and not any(each.get(kind) for each in mains):
             yield f"what is said of a {kind}", "no container of the pod has one"
+    hooks = (behaviour.every.post_start_time, behaviour.every.post_start_failures)
+    if any(each is not None for each in hooks) and not any(map(has_post_start, mains)):
+        yield "what is said of postStart", "no container of the pod has such a hook"
     names = {each.get("name") for each in (*init, *mains)}
     for name in behaviour.named:
         if name not in names:
@@ -230,12 +300,9 @@ def read_behaviour(given: Mapping[str, Any], samples: ReadSamples | None = None)
 def _selector(value: Any) -> LabelSelector:
     if value is None:
         return EVERYTHING
-    if not isinstance(value, Mapping):
-        raise ValueError("selector: must be an object with matchLabels or matchExpressions")
-    _members(value, ("matchLabels", "matchExpressions"), "selector: ")
     try:
-        return from_label_selector(value)
-    except (SelectorError, TypeError, KeyError, AttributeError) as error:
+        return read_label_selector(value)
+    except SelectorError as error:
         raise ValueError(f"selector: {error}") from error
 
 
@@ -331,7 +398,24 @@ def _probe(value: Any, samples: ReadSamples | None) -> ProbeBehaviour:
         raise ValueError("failFor: says how long it fails; failAfter has to say from when")
     if "message" in given:
         read["message"] = _text(given["message"])
+    read["fails"] = _spells(given.get("fails", ()), samples)
     return ProbeBehaviour(**read, share=_share(given.get("share", 1)))
+
+
+def _spells(value: Any, samples: ReadSamples | None) -> tuple[FailingSpell, ...]:
+    if not isinstance(value, list | tuple) or len(value) > MOST_SPELLS:
+        raise ValueError(f"fails: must be a list of at most {MOST_SPELLS} spells")
+    found = []
+    for place, each in enumerate(value):
+        try:
+            given = _members(each, SPELL_FIELDS)
+            if "after" not in given:
+                raise ValueError("after: it has to say from when on")
+            read = {name: read_distribution(given[name], _duration, samples) for name in given}
+        except ValueError as error:
+            raise ValueError(f"fails[{place}]: {error}") from error
+        found.append(FailingSpell(read["after"], read.get("for")))
+    return tuple(found)
 
 
 def _usage(value: Any, samples: ReadSamples | None) -> UsageCourses:
@@ -352,12 +436,16 @@ TEXTS = ("pullError",)
 PULL_ERROR = "failed to pull and unpack image"
 """What is said of pulls that fail, if nothing else is."""
 PROBE_TIMES = ("passAfter", "failAfter", "failFor")
-PROBE_FIELDS = (*PROBE_TIMES, "share", "message")
+SPELL_FIELDS = ("after", "for")
+MOST_SPELLS = 1000
+PROBE_FIELDS = (*PROBE_TIMES, "fails", "share", "message")
 MEMBERS = (*PROBE_FIELDS, "cpu", "memory")
 READERS: Mapping[str, Callable[[Any, ReadSamples | None], Any]] = {
     "runTime": _amounts_of(_duration),
     "exitCode": _amounts_of(_exit_code),
     "readyTime": _amounts_of(_duration),
+    "postStartTime": _amounts_of(_duration),
+    "postStartFailures": _amounts_of(_failures),
     "preStopTime": _amounts_of(_duration),
     "terminationTime": _amounts_of(_duration),
     "oomAfter": _amounts_of(_duration),

@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 from msgspec import Struct
 
-from kubescene.api.selectors import EVERYTHING, LabelSelector, SelectorError, from_label_selector
+from kubescene.api.selectors import EVERYTHING, LabelSelector, SelectorError, read_label_selector
 from kubescene.clock import parse_duration
 from kubescene.controllers.kubelet.behaviour import PREFIX, PULL_ERROR, ContainerBehaviour
 from kubescene.controllers.kubelet.runs import Draws
@@ -42,7 +42,8 @@ class Trouble(Struct, frozen=True):
 class Pull(Struct, frozen=True):
     """An attempt to pull an image: when it began, when it ends, and how, once that is known.
 
-    ``wait`` is how long nothing is tried after it, if it has failed.
+    ``wait`` is how long nothing is tried after it, if it has failed; ``took`` how long it took once
+    it had its turn.
     """
 
     attempt: int
@@ -50,6 +51,31 @@ class Pull(Struct, frozen=True):
     ends: int
     error: str | None = None
     wait: int = 0
+    took: int = 0
+
+
+class PullQueue:
+    """The pulls of a node that pulls one image after the other."""
+
+    def __init__(self) -> None:
+        self._free = 0
+        self._coming: set[str] = set()
+
+    def ask(self, image: str, time: int, now: int) -> tuple[int, int]:
+        """When a pull that is asked for now ends, and how long it takes from its turn on.
+
+        An image that another pull brings before it is there then.
+        """
+        if self._free < now:
+            self._coming.clear()
+        took = 0 if image in self._coming else time
+        self._coming.add(image)
+        self._free = max(self._free, now) + took
+        return self._free, took
+
+    def fail(self, image: str) -> None:
+        """A pull of an image has failed: the next one has to bring it."""
+        self._coming.discard(image)
 
 
 class Images:
@@ -91,9 +117,8 @@ def troubles_of(node: JsonObject | None) -> list[Trouble]:
     return [each for each in found if isinstance(each, Trouble)]
 
 
-def faults_of_pulls(node: JsonObject) -> list[tuple[str, str]]:
-    """Annotations about pulls that cannot be read, and why."""
-    annotations: Mapping[str, str] = (node.get("metadata") or {}).get("annotations") or {}
+def faults_of_pulls(annotations: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Those of a node about pulls that cannot be read, and why."""
     read = [
         (name, _trouble(str(text)))
         for name, text in sorted(annotations.items())
@@ -107,8 +132,15 @@ def _trouble(text: str) -> Trouble | str:
     """What an annotation says, or why it cannot be read."""
     try:
         return _read_trouble(yaml.safe_load(text))
-    except (ValueError, TypeError, yaml.YAMLError, SelectorError) as error:
+    except (ValueError, TypeError, yaml.YAMLError) as error:
         return " ".join(str(error).split())
+
+
+def _pods(selector: Any) -> LabelSelector:
+    try:
+        return read_label_selector(selector)
+    except SelectorError as error:
+        raise ValueError(f"pods: {error}") from error
 
 
 def _read_trouble(value: Any) -> Trouble:
@@ -123,6 +155,6 @@ def _read_trouble(value: Any) -> Trouble:
     return Trouble(
         parse_duration(value.get("time") or "0"),
         str(value.get("error") or ""),
-        EVERYTHING if selector is None else from_label_selector(selector),
+        EVERYTHING if selector is None else _pods(selector),
         str(value.get("namespace") or ""),
     )

@@ -17,7 +17,11 @@ from msgspec import Struct
 
 from kubescene.clock import MINUTE, SECOND, Streams, format_time, parse_time
 from kubescene.controllers.kubelet import notices as say
-from kubescene.controllers.kubelet.behaviour import ContainerBehaviour, PodBehaviour
+from kubescene.controllers.kubelet.behaviour import (
+    ContainerBehaviour,
+    PodBehaviour,
+    is_certain,
+)
 from kubescene.controllers.kubelet.container_statuses import (
     exited,
     first_started,
@@ -28,12 +32,13 @@ from kubescene.controllers.kubelet.container_statuses import (
     waits_for,
     with_resources,
 )
-from kubescene.controllers.kubelet.images import IF_NOT_PRESENT, NEVER, Images, Pull
+from kubescene.controllers.kubelet.images import IF_NOT_PRESENT, NEVER, Images, Pull, PullQueue
 from kubescene.controllers.kubelet.phases import (
     FAILED,
+    RESTART_ALL,
     RESTARTING_ALL,
     SUCCEEDED,
-    Told,
+    WantedCondition,
     conditions_told,
     ended,
     has_started,
@@ -46,9 +51,10 @@ from kubescene.controllers.kubelet.phases import (
 from kubescene.controllers.kubelet.probes import STARTUP
 from kubescene.controllers.kubelet.runs import (
     KILLED,
+    POST_START,
+    ContainerRun,
     Draws,
     End,
-    Run,
     Stopping,
     grace_of,
     run_of,
@@ -61,17 +67,19 @@ LONGEST_BACK_OFF = 5 * MINUTE
 FORGOTTEN_AFTER = 2 * LONGEST_BACK_OFF
 NOTICED_AFTER = SECOND
 """When a kubelet looks at a pod again whose pull has failed, or whose containers all restart."""
+HOOK_FAILED = "FailedPostStartHook"
 CREATING, INITIALIZING = "ContainerCreating", "PodInitializing"
 DEADLINE = "Pod was active on the node longer than the specified deadline"
 RESTARTED_ALL = "The container is removed because RestartAllContainers in place"
 Statuses: TypeAlias = list[JsonObject]
 
 
-class Course(NamedTuple):
+class DueStatus(NamedTuple):
     """What a pod's status becomes now (None: it stays), and when that is to be asked again.
 
     ``said`` is what a kubelet tells of it, ``images`` are those that the node has now, too.
-    ``over``: none of its containers runs any more, and none will.
+    ``over``: none of its containers runs any more, and none will. ``begins``: it has its place on
+    the node.
     """
 
     status: JsonObject | None
@@ -79,6 +87,7 @@ class Course(NamedTuple):
     said: Sequence[Notice] = ()
     images: Sequence[JsonObject] = ()
     over: bool = False
+    begins: bool = False
 
 
 class BackOff(Struct, frozen=True):
@@ -88,7 +97,7 @@ class BackOff(Struct, frozen=True):
     since: int
 
 
-class Memory:
+class KubeletMemory:
     """What a kubelet remembers of a pod beside its status, by container."""
 
     def __init__(self) -> None:
@@ -107,6 +116,8 @@ class KubeletDelays(Struct, frozen=True):
     start: int = 0
     ready: int = 0
     terminate: int = 0
+    serial_pulls: bool = False
+    """Whether a node pulls one image after the other."""
 
 
 NO_DELAYS = KubeletDelays()
@@ -121,24 +132,40 @@ class Lives:
         self._streams = streams
         self._delays = delays
         self._talks = talks
-        self._memories: dict[str, Memory] = {}
+        self._memories: dict[str, KubeletMemory] = {}
         """By uid of the pod."""
+        self._queues: dict[str, PullQueue] = {}
+        """By name of the node, where pulls wait for each other."""
 
     def forget(self, uid: str) -> None:
         self._memories.pop(uid, None)
 
     def next_status(
         self, pod: JsonObject, behaviour: PodBehaviour, node: JsonObject | None, now: int
-    ) -> Course:
+    ) -> DueStatus:
         """What has become until now of a pod on a node."""
         course = self._life(pod, behaviour, node, now).course()
         if course.over:
             self.forget(pod["metadata"]["uid"])
         return course
 
+    def remembers(self, uid: str) -> bool:
+        """Whether more is known of a pod than its status says: starts and pulls that wait."""
+        memory = self._memories.get(uid)
+        return memory is not None and bool(memory.back_offs or memory.pulls)
+
+    def is_simple(self, behaviour: PodBehaviour) -> bool:
+        """Whether all that becomes of such pods follows from spec, status and the instant.
+
+        That is so unless anything is drawn, pulled or told, or of a pod more is remembered.
+        """
+        if self._talks or self._delays.start or behaviour.start_time is not None:
+            return False
+        return not behaviour.pulls and is_certain(behaviour)
+
     def last_status(
         self, pod: JsonObject, behaviour: PodBehaviour, now: int, drained: int = 0
-    ) -> Course:
+    ) -> DueStatus:
         """The same of a pod that is to go, and is done with what it does at an instant."""
         return self._life(pod, behaviour, None, now).last_course(drained)
 
@@ -151,11 +178,13 @@ class Lives:
     def _life(
         self, pod: JsonObject, behaviour: PodBehaviour, node: JsonObject | None, now: int
     ) -> "Life":
-        memory = self._memories.setdefault(pod["metadata"]["uid"], Memory())
+        memory = self._memories.setdefault(pod["metadata"]["uid"], KubeletMemory())
         images = Images(node, pod)
-        return Life(
-            pod, behaviour, images, now, memory, self._streams, self._delays, talks=self._talks
-        )
+        queue = None
+        if self._delays.serial_pulls:
+            queue = self._queues.setdefault(pod["spec"]["nodeName"], PullQueue())
+        life = (pod, behaviour, images, now, memory, self._streams, self._delays)
+        return Life(*life, talks=self._talks, queue=queue)
 
 
 class Life:
@@ -167,12 +196,14 @@ class Life:
         behaviour: PodBehaviour,
         images: Images,
         now: int,
-        memory: Memory,
+        memory: KubeletMemory,
         streams: Streams,
         delays: KubeletDelays,
         *,
         talks: bool,
+        queue: PullQueue | None = None,
     ) -> None:
+        self._queue = queue
         self._pod = pod
         self._behaviour = behaviour
         self._images = images
@@ -193,11 +224,11 @@ class Life:
 
     # -- the pod ---------------------------------------------------------------------------
 
-    def course(self) -> Course:
+    def course(self) -> DueStatus:
         deadline = deadline_of(self._pod, self._time)
         if deadline is not None and deadline <= self._now:
             self._say(lambda: say.of_pod(self._pod, "DeadlineExceeded", DEADLINE))
-            return Course(self._deadline_exceeded(), None, self._said, over=True)
+            return DueStatus(self._deadline_exceeded(), None, self._said, over=True)
         if deadline is not None:
             self._dues.append(deadline)
         init, mains = self._known("initContainerStatuses"), self._known("containerStatuses")
@@ -237,7 +268,7 @@ class Life:
         reason = INITIALIZING if self._init_specs else CREATING
         return [known.get(each["name"]) or waiting(each, reason) for each in specs]
 
-    def _told(self, init: Statuses, mains: Statuses, *, begins: bool) -> Course:
+    def _told(self, init: Statuses, mains: Statuses, *, begins: bool) -> DueStatus:
         """The status of the pod, if it is not what it was."""
         before = self._pod["status"]
         is_initialized = any("running" in each["state"] for each in mains)
@@ -246,14 +277,15 @@ class Life:
         is_over = phase in (SUCCEEDED, FAILED)
         due = None if is_over else min(self._dues, default=None)
         is_same = all(before.get(name) == part for name, part in status.items())
-        return Course(None if is_same else status, due, self._said, self._new_images, is_over)
+        told = None if is_same else status
+        return DueStatus(told, due, self._said, self._new_images, is_over, begins)
 
     def _status(
         self, phase: str, init: Statuses, mains: Statuses, *, begins: bool = True
     ) -> JsonObject:
         before = self._pod["status"]
         told = [
-            Told("PodReadyToStartContainers", begins),
+            WantedCondition("PodReadyToStartContainers", begins),
             *conditions_told(self._pod, phase, init, mains),
         ]
         conditions = with_conditions(before.get("conditions") or (), told, self._time)
@@ -343,7 +375,7 @@ class Life:
 
     # -- going -----------------------------------------------------------------------------
 
-    def last_course(self, drained: int) -> Course:
+    def last_course(self, drained: int) -> DueStatus:
         """A pod that is to go: its containers are stopped, and sidecars after the others."""
         metadata = self._pod["metadata"]
         grace = int(metadata.get("deletionGracePeriodSeconds") or 0) * SECOND
@@ -356,7 +388,7 @@ class Life:
             return self._told(init, mains, begins=True)
         init, mains = self._cut_off(init), self._cut_off(mains)
         phase = phase_of(self._pod, [*init, *mains], is_terminal=True)
-        return Course(self._status(phase, init, mains), None, self._said, over=True)
+        return DueStatus(self._status(phase, init, mains), None, self._said, over=True)
 
     def _stops(
         self, init: Statuses, mains: Statuses, asked: int, grace: int, drained: int = 0
@@ -440,7 +472,7 @@ class Life:
 
     def _ended(self, spec: JsonObject, status: JsonObject, end: End) -> JsonObject:
         rule = matching_rule(spec, end.code)
-        if rule is not None and rule.get("action") == "RestartAllContainers":
+        if rule is not None and rule.get("action") == RESTART_ALL:
             self._restarts_all = True
         after = exited(status, end.code, format_time(end.at), end.reason)
         is_complete = self._is_plain_init(spec) and end.code == 0
@@ -449,7 +481,7 @@ class Life:
     def _is_plain_init(self, spec: JsonObject) -> bool:
         return spec["name"] in self._init_names and not is_sidecar(spec)
 
-    def _goes_on(self, spec: JsonObject, status: JsonObject, run: Run) -> JsonObject:
+    def _goes_on(self, spec: JsonObject, status: JsonObject, run: ContainerRun) -> JsonObject:
         """A container that runs on: started and ready or not, as its probes say."""
         self._dues += [each for each in run.instants() if each > self._now]
         if self._talks and (complaint := run.next_complaint(self._now)) is not None:
@@ -457,7 +489,7 @@ class Life:
         ready = run.is_ready(self._now) and not self._is_plain_init(spec)
         return {**status, "started": run.is_started(self._now), "ready": ready}
 
-    def _tell(self, spec: JsonObject, run: Run) -> None:
+    def _tell(self, spec: JsonObject, run: ContainerRun) -> None:
         """Say what its probes have said since it was told last, and what comes of that."""
         if not self._talks:
             return
@@ -467,9 +499,16 @@ class Life:
         for _, message in run.complaints(after, until):
             self._said.append(say.notice(self._pod, spec["name"], "Unhealthy", message, WARNING))
         if run.kill is not None and after < run.kill.at <= until:
-            words = "startup" if run.kill.probe == STARTUP else "liveness"
-            message = self._kill_message(spec, words)
-            self._said.append(say.killing(self._pod, spec["name"], message))
+            self._said += self._told_of_kill(spec, run.kill.why)
+
+    def _told_of_kill(self, spec: JsonObject, why: str) -> Iterator[Notice]:
+        name = spec["name"]
+        if why == POST_START:
+            yield say.notice(self._pod, name, HOOK_FAILED, "PostStartHook failed", WARNING)
+            yield say.killing(self._pod, name, HOOK_FAILED)
+            return
+        words = "startup" if why == STARTUP else "liveness"
+        yield say.killing(self._pod, name, self._kill_message(spec, words))
 
     def _kill_message(self, spec: JsonObject, probe: str) -> str:
         if spec["name"] in self._init_names:
@@ -572,7 +611,10 @@ class Life:
     ) -> Pull:
         """A pull begins; what is there already takes no time to be looked at."""
         time = 0 if is_there else self._images.time(behaviour, draws, attempt)
-        pull = Pull(attempt, self._now, self._now + time)
+        ends, took = self._now + time, time
+        if self._queue is not None:
+            ends, took = self._queue.ask(spec.get("image", ""), time, self._now)
+        pull = Pull(attempt, self._now, ends, took=took)
         self._memory.pulls[spec["name"]] = pull
         self._say(lambda: say.pulling(self._pod, spec))
         return pull
@@ -605,9 +647,12 @@ class Life:
         size, image = draws.of(behaviour.image_size, "image-size"), spec.get("image", "")
         if not self._images.has(image):
             self._new_images.append({"names": [image], "sizeBytes": size})
-        self._say(lambda: say.pulled(self._pod, spec, pull.ends - pull.begun, size))
+        waited = pull.ends - pull.begun
+        self._say(lambda: say.pulled(self._pod, spec, pull.took, waited, size))
 
     def _failed(self, spec: JsonObject, pull: Pull, error: str) -> Pull:
+        if self._queue is not None:
+            self._queue.fail(spec.get("image", ""))
         wait = min(FIRST_BACK_OFF << min(pull.attempt - 1, 10), LONGEST_BACK_OFF)
         pull = Pull(pull.attempt, pull.begun, pull.ends, error, wait)
         self._memory.pulls[spec["name"]] = pull
@@ -642,7 +687,7 @@ class Life:
     def _draws(self, name: str, run: int) -> Draws:
         return Draws(self._streams, self._pod, name, run)
 
-    def _run(self, spec: JsonObject, status: JsonObject) -> Run:
+    def _run(self, spec: JsonObject, status: JsonObject) -> ContainerRun:
         name = spec["name"]
         begun = parse_time(status["state"]["running"].get("startedAt") or self._time)
         draws = self._draws(name, int(status.get("restartCount", 0)))

@@ -36,10 +36,10 @@ def pulling(pod: JsonObject, container: JsonObject) -> Notice:
     )
 
 
-def pulled(pod: JsonObject, container: JsonObject, time: int, size: int) -> Notice:
-    took = go_duration(time - time % MILLISECOND)
+def pulled(pod: JsonObject, container: JsonObject, time: int, waited: int, size: int) -> Notice:
+    took, in_all = (go_duration(each - each % MILLISECOND) for each in (time, waited))
     said = f'Successfully pulled image "{container.get("image", "")}" in {took}'
-    size_said = f"({took} including waiting). Image size: {size} bytes."
+    size_said = f"({in_all} including waiting). Image size: {size} bytes."
     return notice(pod, container["name"], "Pulled", f"{said} {size_said}")
 
 

@@ -10,11 +10,19 @@ ALWAYS, ON_FAILURE, NEVER = "Always", "OnFailure", "Never"
 RUNNING, PENDING, SUCCEEDED, FAILED = "Running", "Pending", "Succeeded", "Failed"
 RESTARTING_ALL = "RestartingAllContainers"
 """Why containers end of a pod one of whose restart rules restarts them all."""
-CONDITIONS = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady")
+RESTART_ALL = "RestartAllContainers"
+"""The action of such a rule."""
+CONDITIONS = (
+    "PodReadyToStartContainers",
+    "Initialized",
+    "Ready",
+    "ContainersReady",
+    "AllContainersRestarting",
+)
 """Those that are worked out here, in the order in which they are written."""
 
 
-class Progress(Enum):
+class ContainerProgress(Enum):
     """Where a container is, as far as the phase of its pod is concerned."""
 
     UNKNOWN = "unknown"
@@ -23,7 +31,7 @@ class Progress(Enum):
     STOPPED = "stopped"
 
 
-class Told(NamedTuple):
+class WantedCondition(NamedTuple):
     """A condition as it should be now."""
 
     type: str
@@ -75,15 +83,15 @@ def has_started(status: JsonObject) -> bool:
     return "running" in (status.get("state") or {}) or ended(status) is not None
 
 
-def progress(status: JsonObject | None) -> Progress:
+def progress(status: JsonObject | None) -> ContainerProgress:
     if status is None:
-        return Progress.UNKNOWN
+        return ContainerProgress.UNKNOWN
     state = status.get("state") or {}
     if "running" in state:
-        return Progress.RUNNING
+        return ContainerProgress.RUNNING
     if ended(status) is not None:
-        return Progress.STOPPED
-    return Progress.WAITING if "waiting" in state else Progress.UNKNOWN
+        return ContainerProgress.STOPPED
+    return ContainerProgress.WAITING if "waiting" in state else ContainerProgress.UNKNOWN
 
 
 def phase_of(
@@ -109,10 +117,10 @@ def phase_of(
     mains = [(each, known.get(each["name"])) for each in pod["spec"]["containers"]]
     found = [progress(status) for _, status in mains]
     # Sidecars that have ended do not count.
-    found += [each for each in map(progress, sidecars) if each is not Progress.STOPPED]
-    if Progress.WAITING in found or Progress.UNKNOWN in found:
+    found += [each for each in map(progress, sidecars) if each is not ContainerProgress.STOPPED]
+    if ContainerProgress.WAITING in found or ContainerProgress.UNKNOWN in found:
         return PENDING
-    if Progress.RUNNING in found:
+    if ContainerProgress.RUNNING in found:
         return RUNNING
     stopped = [(each, status) for each, status in mains if status is not None]
     if not stopped:
@@ -142,7 +150,7 @@ def _initialization(
         if is_sidecar(container):
             continue
         status = known.get(container["name"])
-        if status is None or progress(status) is not Progress.STOPPED:
+        if status is None or progress(status) is not ContainerProgress.STOPPED:
             pending = True
         elif _code(status) and not _begins_again(pod, container, status):
             failed = True
@@ -154,9 +162,9 @@ def _is_sidecar_pending(status: JsonObject | None) -> bool:
         return False
     where = progress(status)
     return (
-        where is Progress.WAITING
-        or (where is Progress.RUNNING and not status.get("started"))
-        or where is Progress.UNKNOWN
+        where is ContainerProgress.WAITING
+        or (where is ContainerProgress.RUNNING and not status.get("started"))
+        or where is ContainerProgress.UNKNOWN
     )
 
 
@@ -166,22 +174,45 @@ def _code(status: JsonObject) -> int:
 
 def conditions_told(
     pod: JsonObject, phase: str, init: Sequence[JsonObject], mains: Sequence[JsonObject]
-) -> Iterator[Told]:
+) -> Iterator[WantedCondition]:
     """Whether a pod is initialized and ready, and why not."""
     containers_ready = _containers_ready(pod, phase, init, mains)
     yield _initialized(pod, phase, init, mains)
     yield containers_ready._replace(type="Ready") if not containers_ready.status else _ready(pod)
     yield containers_ready
+    containers = (*(pod["spec"].get("initContainers") or ()), *pod["spec"]["containers"])
+    if any(may_restart_all(each) for each in containers):
+        yield _all_restarting(phase, (*init, *mains))
+
+
+def may_restart_all(container: JsonObject) -> bool:
+    """Whether the end of a container may restart all others of its pod."""
+    rules = container.get("restartPolicyRules") or ()
+    return any(each.get("action") == RESTART_ALL for each in rules)
+
+
+def _all_restarting(phase: str, statuses: Sequence[JsonObject]) -> WantedCondition:
+    name = "AllContainersRestarting"
+    if phase in (SUCCEEDED, FAILED):
+        return WantedCondition(name, False, "PodCompleted" if phase == SUCCEEDED else "PodFailed")
+    states = [each.get("state") or {} for each in statuses]
+    has_begun = any("running" in each for each in states)
+    if not has_begun and any(
+        (each.get("waiting") or {}).get("reason") == RESTARTING_ALL for each in states
+    ):
+        message = "container exited with restart policy rule"
+        return WantedCondition(name, True, "RestartAllContainersStarted", message)
+    return WantedCondition(name, False)
 
 
 def _initialized(
     pod: JsonObject, phase: str, init: Sequence[JsonObject], mains: Sequence[JsonObject]
-) -> Told:
+) -> WantedCondition:
     name = "Initialized"
     if phase == SUCCEEDED:
-        return Told(name, True, "PodCompleted")
+        return WantedCondition(name, True, "PodCompleted")
     if any(has_started(each) for each in mains):
-        return Told(name, True)
+        return WantedCondition(name, True)
     sidecars = {
         each["name"] for each in pod["spec"].get("initContainers") or () if is_sidecar(each)
     }
@@ -191,29 +222,29 @@ def _initialized(
         if not each.get("started" if each["name"] in sidecars else "ready")
     ]
     if not missing:
-        return Told(name, True)
+        return WantedCondition(name, True)
     message = f"containers with incomplete status: [{' '.join(missing)}]"
-    return Told(name, False, "ContainersNotInitialized", message)
+    return WantedCondition(name, False, "ContainersNotInitialized", message)
 
 
 def _containers_ready(
     pod: JsonObject, phase: str, init: Sequence[JsonObject], mains: Sequence[JsonObject]
-) -> Told:
+) -> WantedCondition:
     name = "ContainersReady"
     if phase in (SUCCEEDED, FAILED):
-        return Told(name, False, "PodCompleted" if phase == SUCCEEDED else "PodFailed")
+        return WantedCondition(name, False, "PodCompleted" if phase == SUCCEEDED else "PodFailed")
     sidecars = {
         each["name"] for each in pod["spec"].get("initContainers") or () if is_sidecar(each)
     }
     asked = [*(each for each in init if each["name"] in sidecars), *mains]
     unready = [each["name"] for each in asked if not each.get("ready")]
     if not unready:
-        return Told(name, True)
+        return WantedCondition(name, True)
     message = f"containers with unready status: [{' '.join(unready)}]"
-    return Told(name, False, "ContainersNotReady", message)
+    return WantedCondition(name, False, "ContainersNotReady", message)
 
 
-def _ready(pod: JsonObject) -> Told:
+def _ready(pod: JsonObject) -> WantedCondition:
     """Whether a pod whose containers are ready is so, too: its readiness gates say."""
     known = {each["type"]: each for each in pod["status"].get("conditions") or ()}
     closed = []
@@ -228,12 +259,12 @@ def _ready(pod: JsonObject) -> Told:
                 f'the status of pod readiness gate "{wanted}" is not "True", but {status}'
             )
     if closed:
-        return Told("Ready", False, "ReadinessGatesNotReady", ", ".join(closed))
-    return Told("Ready", True)
+        return WantedCondition("Ready", False, "ReadinessGatesNotReady", ", ".join(closed))
+    return WantedCondition("Ready", True)
 
 
 def with_conditions(
-    before: Sequence[JsonObject], told: Sequence[Told], now: str
+    before: Sequence[JsonObject], told: Sequence[WantedCondition], now: str
 ) -> list[JsonObject]:
     """A pod's conditions: a time changes only with its status, those of others stay."""
     known = {each.get("type"): each for each in before}
@@ -241,7 +272,7 @@ def with_conditions(
     return [*made, *(each for each in before if each.get("type") not in CONDITIONS)]
 
 
-def _condition(told: Told, before: JsonObject | None, now: str) -> JsonObject:
+def _condition(told: WantedCondition, before: JsonObject | None, now: str) -> JsonObject:
     status = str(told.status)
     since = before.get("lastTransitionTime") if before and before.get("status") == status else now
     condition: dict[str, Any] = {

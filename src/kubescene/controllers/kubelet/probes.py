@@ -1,6 +1,6 @@
 """Probes of a container: when they are made, how they turn out, and what a kubelet makes of that.
 
-Nothing is asked: how an application answers at a time after its start is data (`Answers`), so
+Nothing is asked: how an application answers at a time after its start is data (`ProbeAnswers`), so
 all of a probe's answers are a handful of stretches in which it passes or fails, and the instants at
 which a threshold is reached are worked out from these.
 """
@@ -19,38 +19,37 @@ PERIOD, FAILURES, SUCCESSES = 10, 3, 1
 """Kubernetes' defaults of periodSeconds, failureThreshold and successThreshold."""
 
 
-class Answers(Struct, frozen=True):
+class ProbeAnswers(Struct, frozen=True):
     """How one run of a container answers a probe, by nanoseconds since its start.
 
-    It passes from ``pass_after`` on, but fails for ``fail_for`` (None: for good) from
-    ``fail_after`` on, if that is given.
+    It passes from ``pass_after`` on, but for ``failing``: from one age on, for so long (None: for
+    good).
     """
 
     pass_after: int = 0
-    fail_after: int | None = None
-    fail_for: int | None = None
+    failing: tuple[tuple[int, int | None], ...] = ()
 
     def passes(self, age: int) -> bool:
         if age < self.pass_after:
             return False
-        if self.fail_after is None or age < self.fail_after:
-            return True
-        return self.fail_for is not None and age >= self.fail_after + self.fail_for
+        return not any(
+            after <= age and (long is None or age < after + long) for after, long in self.failing
+        )
 
     def edges(self) -> list[int]:
         """Ages at which the answer may change, the first of which is zero."""
         found = {0, self.pass_after}
-        if self.fail_after is not None:
-            found.add(self.fail_after)
-            if self.fail_for is not None:
-                found.add(self.fail_after + self.fail_for)
+        for after, long in self.failing:
+            found.add(after)
+            if long is not None:
+                found.add(after + long)
         return sorted(found)
 
 
-ALWAYS_PASSES = Answers()
+ALWAYS_PASSES = ProbeAnswers()
 
 
-class Schedule(Struct, frozen=True):
+class ProbeSchedule(Struct, frozen=True):
     """When a probe of a container's spec is made, and how many answers count."""
 
     delay: int
@@ -63,7 +62,7 @@ class Schedule(Struct, frozen=True):
     """What a kubelet says of an answer that fails, as far as the spec tells."""
 
 
-class Stretch(NamedTuple):
+class ProbeStretch(NamedTuple):
     """Probes in a row with one answer: at ``first``, and each ``period`` after; None: for ever."""
 
     first: int
@@ -78,13 +77,13 @@ class Flip(NamedTuple):
     passes: bool
 
 
-def schedule_of(container: JsonObject, kind: str) -> Schedule | None:
+def schedule_of(container: JsonObject, kind: str) -> ProbeSchedule | None:
     """When a container's probe of a kind is made; None if it has none."""
     probe = container.get(kind)
     if not probe:
         return None
     grace = probe.get("terminationGracePeriodSeconds")
-    return Schedule(
+    return ProbeSchedule(
         int(probe.get("initialDelaySeconds") or 0) * SECOND,
         max(int(probe.get("periodSeconds") or PERIOD), 1) * SECOND,
         max(int(probe.get("failureThreshold") or FAILURES), 1),
@@ -104,11 +103,13 @@ def _silence(probe: JsonObject) -> str:
     return ""
 
 
-def stretches(schedule: Schedule, answers: Answers, begun: int, since: int) -> list[Stretch]:
+def stretches(
+    schedule: ProbeSchedule, answers: ProbeAnswers, begun: int, since: int
+) -> list[ProbeStretch]:
     """All probes of a container that has begun at an instant and is probed ``since`` another."""
     first = max(begun + schedule.delay, since)
     edges = answers.edges()
-    found: list[Stretch] = []
+    found: list[ProbeStretch] = []
     for place, edge in enumerate(edges):
         start = _next_probe(first, schedule.period, max(begun + edge, first))
         count = None
@@ -116,7 +117,7 @@ def stretches(schedule: Schedule, answers: Answers, begun: int, since: int) -> l
             end = _next_probe(first, schedule.period, max(begun + edges[place + 1], first))
             count = (end - start) // schedule.period
         if count != 0:
-            found.append(Stretch(start, count, answers.passes(edge)))
+            found.append(ProbeStretch(start, count, answers.passes(edge)))
     return found
 
 
@@ -125,7 +126,9 @@ def _next_probe(first: int, period: int, at: int) -> int:
     return at + (first - at) % period
 
 
-def flips(schedule: Schedule, row: Sequence[Stretch], *, passed: bool | None) -> Iterator[Flip]:
+def flips(
+    schedule: ProbeSchedule, row: Sequence[ProbeStretch], *, passed: bool | None
+) -> Iterator[Flip]:
     """When as many answers in a row have come as change a kubelet's mind, which is ``passed``."""
     last, run = None, 0
     for stretch in row:
@@ -139,7 +142,9 @@ def flips(schedule: Schedule, row: Sequence[Stretch], *, passed: bool | None) ->
         run += stretch.probes or 0
 
 
-def failures(schedule: Schedule, row: Sequence[Stretch], after: int, until: int) -> Iterator[int]:
+def failures(
+    schedule: ProbeSchedule, row: Sequence[ProbeStretch], after: int, until: int
+) -> Iterator[int]:
     """Instants of probes that fail, after one instant and not after another."""
     for stretch in row:
         if stretch.passes:

@@ -1,4 +1,4 @@
-"""What is reported of nodes and pods of which nobody says anything, made once for those alike.
+"""What is reported of nodes and pods, made once for those alike.
 
 Statuses are given as options whose blueprint is the patch, so that a thousand pods share one.
 """
@@ -12,13 +12,16 @@ from msgspec import Struct
 
 from kubescene.api.options import WriteOptions
 from kubescene.api.records import Record
+from kubescene.api.records.keys import alike_spec
 from kubescene.api.records.templates import Blueprint
+from kubescene.controllers.kubelet.behaviour import PodBehaviour
 from kubescene.controllers.kubelet.container_statuses import (
     container_status,
     generation_of,
     terminated,
     with_resources,
 )
+from kubescene.controllers.kubelet.lives import DueStatus
 from kubescene.types import JsonObject
 
 READY = "Ready"
@@ -155,9 +158,11 @@ class RunningStatuses:
 def parts_of_status(record: Record) -> StatusParts | None:
     """The parts of a pod that the status depends on which it runs with: spec, status, generation.
 
-    None if it is not encoded in such parts.
+    Of the spec it is what pods share that differ in their claims. None if it is not encoded in such
+    parts.
     """
-    return record.pod_key
+    key = record.pod_key
+    return None if key is None else (alike_spec(key[0]), key[1], key[2])
 
 
 class RunningStatus(Struct, frozen=True):
@@ -170,6 +175,54 @@ class RunningStatus(Struct, frozen=True):
     def fits(self, containers: object, made_from: tuple[object, ...]) -> bool:
         """Whether it is also that of another pod, which shares its containers."""
         return self.containers is containers and self.made_from == made_from
+
+
+class KnownCourse(Struct, frozen=True):
+    """What has become of a pod; its behaviour is held so that no other one has its id."""
+
+    behaviour: PodBehaviour
+    course: DueStatus
+    options: WriteOptions
+
+
+class KnownCourses:
+    """What becomes of pods with a life of their own, at the newest instant, if it is simple.
+
+    Pods with one behaviour, the same spec but for its node, and equal statuses share this, too.
+    """
+
+    def __init__(self, *, keeps: bool = True) -> None:
+        self._keeps = keeps
+        self._known: dict[tuple[object, ...], KnownCourse] = {}
+        self._at = -1
+
+    def of(self, pod: JsonObject, behaviour: PodBehaviour, now: int) -> KnownCourse | None:
+        """What was worked out for another pod like this one; None if nobody knows."""
+        return self._known.get(course_key(pod, behaviour)) if now == self._at else None
+
+    def keep(
+        self, pod: JsonObject, behaviour: PodBehaviour, now: int, course: DueStatus
+    ) -> KnownCourse:
+        """Remember it for those like this one."""
+        options = WriteOptions(blueprint=Blueprint({"status": course.status}))
+        found = KnownCourse(behaviour, course, options)
+        if now != self._at or len(self._known) >= STATUSES_KEPT:
+            self._known.clear()
+            self._at = now
+        if self._keeps:
+            self._known[course_key(pod, behaviour)] = found
+        return found
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "KnownCourses":
+        """Copies of what was known have other ids: a fork begins anew."""
+        twin = memo[id(self)] = KnownCourses(keeps=self._keeps)
+        return twin
+
+
+def course_key(pod: JsonObject, behaviour: PodBehaviour) -> tuple[object, ...]:
+    """The same for pods of which the same becomes, on whatever node."""
+    read = ({**pod["spec"], "nodeName": ""}, pod["status"])
+    return id(behaviour), generation_of(pod), orjson.dumps(read)
 
 
 class EndedStatuses:

@@ -8,7 +8,7 @@ what its spec asked for before, which a kubelet remembers. A resize that fits is
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-from kubescene.api.resource_requests import node_allocatable, pod_requests
+from kubescene.api.resource_requests import node_allocatable, pod_requests, qos_class
 from kubescene.api.text.encoding import encode
 from kubescene.clock import format_time, parse_time
 from kubescene.controllers.kubelet import notices as say
@@ -20,8 +20,10 @@ from kubescene.types import JsonObject
 PENDING, IN_PROGRESS = "PodResizePending", "PodResizeInProgress"
 FIELDS = (("containerStatuses", "containers"), ("initContainerStatuses", "initContainers"))
 TERMINAL = ("Succeeded", "Failed")
+POD_LEVEL = ""
+"""In the place of a container's name: what the pod asks for as a whole."""
 Resources: TypeAlias = Mapping[str, JsonObject]
-"""Of containers, by name."""
+"""Of containers, by name, and of the pod."""
 
 
 class Resize(NamedTuple):
@@ -36,22 +38,36 @@ class Resize(NamedTuple):
 UNCHANGED = Resize({})
 
 
+class ResizeRank(NamedTuple):
+    """Who of those that wait gets room first; of equal ones, who waits longest."""
+
+    priority: int
+    is_shared: bool
+
+
+def rank_of(pod: JsonObject) -> ResizeRank:
+    """By priority, then guaranteed pods before others, as a kubelet's list of pending resizes."""
+    spec = pod["spec"]
+    return ResizeRank(-int(spec.get("priority") or 0), qos_class(spec) != "Guaranteed")
+
+
 def asked(pod: JsonObject) -> dict[str, JsonObject]:
-    """What the containers of a pod ask for."""
+    """What the containers of a pod ask for, and the pod."""
     spec = pod["spec"]
     listed = [*spec["containers"], *(spec.get("initContainers") or ())]
-    return {each["name"]: each.get("resources") or {} for each in listed}
+    found = {each["name"]: each.get("resources") or {} for each in listed}
+    return {**found, POD_LEVEL: spec["resources"]} if spec.get("resources") else found
 
 
 def allocated(pod: JsonObject, before: Resources) -> dict[str, JsonObject]:
     """What they were given; ``before`` is what is known of those whose status does not tell."""
     found = {**asked(pod), **before}
-    for status in _statuses(pod):
+    for status in (*_statuses(pod), pod["status"]):
         if "resources" in status:
             given = dict(status["resources"])
             if requests := status.get("allocatedResources"):
                 given["requests"] = requests
-            found[status["name"]] = given
+            found[status.get("name", POD_LEVEL)] = given
     return found
 
 
@@ -107,6 +123,8 @@ def as_allocated(pod: JsonObject) -> JsonObject:
     for _, field in FIELDS:
         if field in spec:
             spec[field] = [{**each, "resources": given[each["name"]]} for each in spec[field]]
+    if POD_LEVEL in given:
+        spec["resources"] = given[POD_LEVEL]
     return {"spec": spec}
 
 
@@ -155,15 +173,19 @@ def restarts(container: JsonObject, held: JsonObject, wanted: JsonObject) -> boo
     )
 
 
-def _told(pod: JsonObject, held: Resources, given: Resources) -> dict[str, list[JsonObject]]:
-    """The statuses of containers that hold some resources and were allocated others."""
-    found = {}
+def _told(pod: JsonObject, held: Resources, given: Resources) -> dict[str, Any]:
+    """What a status says of containers, and of a pod, that hold some resources and were allocated
+    others."""
+    found: dict[str, Any] = {}
     for field, _ in FIELDS:
         listed = pod["status"].get(field) or ()
         # Init containers tell their resources only if these are changed.
         if field == "containerStatuses" or any(held[e["name"]] != given[e["name"]] for e in listed):
             found[field] = [_with(each, held[each["name"]], given[each["name"]]) for each in listed]
-    return {field: listed for field, listed in found.items() if listed}
+    if POD_LEVEL in given:
+        found["resources"] = held[POD_LEVEL]
+        found["allocatedResources"] = given[POD_LEVEL].get("requests") or {}
+    return {field: part for field, part in found.items() if part}
 
 
 def _with(status: JsonObject, held: JsonObject, given: JsonObject) -> JsonObject:

@@ -12,16 +12,22 @@ from msgspec import Struct
 from kubescene.api.quantity import milli_value
 from kubescene.clock import SECOND, Streams
 from kubescene.clock.distributions import Distribution
-from kubescene.controllers.kubelet.behaviour import PARTS, ContainerBehaviour, ProbeBehaviour
+from kubescene.controllers.kubelet.behaviour import (
+    PARTS,
+    ContainerBehaviour,
+    FailingSpell,
+    ProbeBehaviour,
+    has_post_start,
+)
 from kubescene.controllers.kubelet.probes import (
     ALWAYS_PASSES,
     LIVENESS,
     READINESS,
     STARTUP,
-    Answers,
     Flip,
-    Schedule,
-    Stretch,
+    ProbeAnswers,
+    ProbeSchedule,
+    ProbeStretch,
     failures,
     flips,
     schedule_of,
@@ -35,6 +41,7 @@ TERMINATED, KILLED = 143, 137
 """Exit codes of a container that ends since it is asked to, and of one that is not asked."""
 COMPLETED, FAILED, OOM_KILLED = "Completed", "Error", "OOMKilled"
 DEFAULT_GRACE = 30
+POST_START = "postStart"
 WORDS = {STARTUP: "Startup", READINESS: "Readiness", LIVENESS: "Liveness"}
 """What a kubelet calls probes in Events."""
 
@@ -48,24 +55,24 @@ class End(NamedTuple):
 
 
 class Kill(NamedTuple):
-    """A kubelet begins to stop a container whose probe has failed."""
+    """A kubelet begins to stop a container one of whose probes, or whose hook, has failed."""
 
     at: int
-    probe: str
+    why: str
 
 
 class Probing(NamedTuple):
     """The probes of one kind: all of them until an instant (None: while it runs)."""
 
     kind: str
-    schedule: Schedule
-    row: Sequence[Stretch]
+    schedule: ProbeSchedule
+    row: Sequence[ProbeStretch]
     until: int | None
     message: str
 
 
-class Run(Struct, frozen=True):
-    """What is known of a run. ``started`` None: its startup probe never passes."""
+class ContainerRun(Struct, frozen=True):
+    """What is known of a run. ``started`` None: its hook or its startup probe fails."""
 
     begun: int
     started: int | None
@@ -128,6 +135,8 @@ class Draws:
         self._pod = (
             f"pods/{metadata['namespace']}/{metadata['name']}@{metadata['creationTimestamp']}"
         )
+        self.run = run
+        self._container = container
         self._run = f"{container}/{run}"
 
     def draw(self, amount: Distribution, what: str) -> int:
@@ -138,6 +147,12 @@ class Draws:
     def of(self, amount: Distribution | None, what: str) -> int:
         """The amount; zero, if nothing is said of it."""
         return 0 if amount is None else self.draw(amount, what)
+
+    def once(self, amount: Distribution | None, what: str) -> int:
+        """The same for all runs of the container."""
+        if amount is None or amount.is_constant:
+            return self.of(amount, what)
+        return amount.draw(self._streams.single(f"{self._pod}/{self._container}/{what}"))
 
     def share(self, millionths: int, what: str) -> bool:
         """Whether this run is one of a share of all."""
@@ -177,14 +192,17 @@ def run_of(
     draws: Draws,
     begun: int,
     ready_delay: int = 0,
-) -> Run:
+) -> ContainerRun:
     """The run of a container that has begun at an instant.
 
     ``ready_delay`` is how long it is not ready if nobody says it of this container.
     """
-    startup = _probing(container, STARTUP, behaviour.startup_probe, draws, begun, begun)
-    started: int | None = begun
-    kill = None
+    hooked, is_failed = _post_start(container, behaviour, draws, begun)
+    started: int | None = None if is_failed else hooked
+    kill = Kill(hooked, POST_START) if is_failed else None
+    startup = None
+    if not is_failed:
+        startup = _probing(container, STARTUP, behaviour.startup_probe, draws, begun, hooked)
     if startup is not None:
         first = next(flips(startup.schedule, startup.row, passed=None), None)
         started = first.at if first is not None and first.passes else None
@@ -210,7 +228,18 @@ def run_of(
         else draws.draw(behaviour.ready_time, "ready-time")
     )
     probings = [each for each in (startup, liveness, readiness) if each is not None]
-    return Run(begun, started, _readiness(readiness, started, ready), end, kill, probings)
+    return ContainerRun(begun, started, _readiness(readiness, started, ready), end, kill, probings)
+
+
+def _post_start(
+    container: JsonObject, behaviour: ContainerBehaviour, draws: Draws, begun: int
+) -> tuple[int, bool]:
+    """When a container's hook is over, and whether it has failed; nothing is probed before."""
+    if not has_post_start(container):
+        return begun, False
+    failures = draws.once(behaviour.post_start_failures, "post-start-failures")
+    time = draws.of(behaviour.post_start_time, "post-start-time")
+    return begun + time, draws.run < failures
 
 
 def _probing(
@@ -231,15 +260,20 @@ def _probing(
     return Probing(kind, schedule, stretches(schedule, answers, begun, since), None, message)
 
 
-def _answers(kind: str, behaviour: ProbeBehaviour, draws: Draws) -> Answers:
+def _answers(kind: str, behaviour: ProbeBehaviour, draws: Draws) -> ProbeAnswers:
     if not draws.share(behaviour.share, f"{kind}/share"):
         return ALWAYS_PASSES
-    after, long = behaviour.fail_after, behaviour.fail_for
-    return Answers(
-        draws.of(behaviour.pass_after, f"{kind}/pass-after"),
-        None if after is None else draws.draw(after, f"{kind}/fail-after"),
-        None if long is None else draws.draw(long, f"{kind}/fail-for"),
-    )
+    spells = [FailingSpell(behaviour.fail_after, behaviour.fail_for)]
+    named = [(spell, "fail") for spell in spells if spell.after is not None]
+    named += [(spell, f"fails/{place}") for place, spell in enumerate(behaviour.fails)]
+    failing = [
+        (
+            draws.of(spell.after, f"{kind}/{name}-after"),
+            None if spell.lasts is None else draws.draw(spell.lasts, f"{kind}/{name}-for"),
+        )
+        for spell, name in named
+    ]
+    return ProbeAnswers(draws.of(behaviour.pass_after, f"{kind}/pass-after"), tuple(failing))
 
 
 def _readiness(probing: Probing | None, started: int | None, ready: int) -> Sequence[Flip]:
@@ -267,6 +301,9 @@ def own_end(
         ends.append(End(begun + draws.draw(behaviour.run_time, "run-time"), code, reason))
     if behaviour.oom_after is not None:
         ends.append(End(begun + draws.draw(behaviour.oom_after, "oom-after"), KILLED, OOM_KILLED))
+    killed = behaviour.out_of_memory
+    if killed is not None and killed.run == draws.run:
+        ends.append(End(max(killed.at, begun), KILLED, OOM_KILLED))
     exceeded = _memory_exceeded(container, behaviour, draws)
     if exceeded is not None:
         ends.append(End(begun + exceeded, KILLED, OOM_KILLED))
@@ -298,7 +335,7 @@ def _killed(
     behaviour: ContainerBehaviour,
     draws: Draws,
 ) -> End:
-    schedule = schedule_of(container, kill.probe)
+    schedule = None if kill.why == POST_START else schedule_of(container, kill.why)
     grace = grace_of(pod) if schedule is None or schedule.grace is None else schedule.grace
     return Stopping.of(behaviour, draws).end(kill.at, grace, TERMINATED)
 

@@ -1,7 +1,7 @@
 """ControllerWaiters of KEP-140: whether a controller has nothing left to do, from objects alone.
 
 `waiter_of` gives the one that a scenario declares. `waiter` is what a waiter is, for those who
-write their own; `choice`, `workloads` and `conditions` have those that are shipped.
+write their own; `choice` and `workloads` have those that are shipped.
 """
 
 from kubescene.outside.waiters.choice import (

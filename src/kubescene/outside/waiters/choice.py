@@ -9,6 +9,10 @@ did writes nothing. What they tell is that a pod was tried at all, since it carr
 ``PodScheduled=False``. That a later change gave it another chance and the scheduler has not looked
 yet is seen by how its turns are judged (park pods, or that it is still), not here. So this is a
 second opinion, and enough alone only for schedulers that write a condition for every attempt.
+
+Conditions that a scenario declares are sentences in CEL about objects of a kind. A sentence that
+speaks of ``object`` must hold for every object of the kind, one that speaks of ``objects`` alone is
+looked at once. A sentence without a value, since a field is not there, does not hold.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -17,13 +21,26 @@ from traceback import extract_tb
 from typing import Any, TypeAlias
 
 from kubescene.api.kinds import POD
+from kubescene.api.scheme import GroupVersionKind
+from kubescene.cel import DYN, EvaluationError, compile_expression, list_of
 from kubescene.client import Reader
 from kubescene.clock import parse_time
-from kubescene.errors import ConfigurationError, ControllerError, KubesceneError, ScenarioError
+from kubescene.errors import (
+    ApiError,
+    ConfigurationError,
+    ControllerError,
+    KubesceneError,
+    ScenarioError,
+)
 from kubescene.installed import offered
 from kubescene.outside.waiters.waiter import ControllerWaiter, QuietWaiter, listed, name_of
 from kubescene.outside.waiters.workloads import WorkloadsWaiter
-from kubescene.scenario.outside import DEFAULT_SCHEDULER_NAME, OutsideController, scheduler_of
+from kubescene.scenario.outside import (
+    DEFAULT_SCHEDULER_NAME,
+    OutsideController,
+    WaiterCondition,
+    scheduler_of,
+)
 from kubescene.types import JsonObject
 
 ENDED = ("Succeeded", "Failed")
@@ -94,7 +111,7 @@ def waiter_of(declared: OutsideController, brought: Waiters = NO_OTHERS) -> Cont
         return QuietWaiter()
     if spec.conditions:
         # The expression language is loaded by those only who use it.
-        from kubescene.outside.waiters.conditions import ConditionsWaiter
+        from kubescene.outside.waiters.choice import ConditionsWaiter
 
         return ConditionsWaiter(declared, spec.conditions)
     if spec.name in brought:
@@ -174,3 +191,62 @@ def installed_waiters(references: Sequence[str] = ()) -> dict[str, type]:
     classes = [import_waiter(point.value) for point in offered(ENTRY_POINTS)]
     classes += map(import_waiter, references)
     return {str(getattr(each, "name", "")): each for each in classes}
+
+
+TYPES = {"object": DYN, "objects": list_of(DYN)}
+COST = 10_000_000
+"""A sentence about all objects may look at many."""
+
+
+class ConditionsWaiter:
+    """All conditions of one controller."""
+
+    name = "conditions"
+
+    def __init__(
+        self, declared: OutsideController, conditions: tuple[WaiterCondition, ...]
+    ) -> None:
+        self._sentences = [
+            Sentence(condition, f"controller {declared.name}, waiter.conditions[{index}]")
+            for index, condition in enumerate(conditions)
+        ]
+
+    def condition(self, reader: Reader) -> bool:
+        return all(next(each.unmet(reader), None) is None for each in self._sentences)
+
+    def unmet(self, reader: Reader) -> str:
+        return listed(told for each in self._sentences for told in each.unmet(reader))
+
+
+class Sentence:
+    """One condition, compiled."""
+
+    def __init__(self, condition: WaiterCondition, where: str) -> None:
+        self._condition = condition
+        self._where = where
+        self._kind = GroupVersionKind.of(condition.api_version, condition.kind)
+        self._program = compile_expression(condition.expression, TYPES)
+
+    def unmet(self, reader: Reader) -> Iterator[str]:
+        """Each object for which it does not hold, or the kind."""
+        objects = self._objects(reader)
+        if "object" not in self._program.names:
+            yield from self._judged({"objects": objects}, f"{self._kind.kind}s")
+            return
+        for obj in objects:
+            yield from self._judged({"object": obj, "objects": objects}, name_of(obj))
+
+    def _objects(self, reader: Reader) -> list[JsonObject]:
+        try:
+            return reader.list(self._kind, namespace=self._condition.namespace)
+        except ApiError as error:
+            # To wait for a kind that nobody knows, or a typo, would be to wait for ever.
+            raise ScenarioError(error.message, where=self._where) from error
+
+    def _judged(self, names: JsonObject, subject: str) -> Iterator[str]:
+        said = self._condition.message or f"{self._condition.expression!r} does not hold"
+        try:
+            if self._program.evaluate(names, COST) is not True:
+                yield f"{subject}: {said}"
+        except EvaluationError as error:
+            yield f"{subject}: {said} ({error})"

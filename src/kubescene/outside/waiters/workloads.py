@@ -11,12 +11,12 @@ from typing import TypeAlias
 from kubescene.api.kinds import POD, REPLICA_SET
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.client import Reader
-from kubescene.controllers.builtin.workloads.deployment import (
+from kubescene.controllers.builtin.workloads.deployments.deployment import (
     recreating,
     rolling_writes,
     scaling_writes,
 )
-from kubescene.controllers.builtin.workloads.rollouts.rollout import Rollout, rollout_of
+from kubescene.controllers.builtin.workloads.deployments.rollout import Rollout, rollout_of
 from kubescene.outside.waiters.waiter import listed, name_of
 from kubescene.types import JsonObject
 

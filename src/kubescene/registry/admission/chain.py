@@ -6,12 +6,13 @@ so a change is a copy. `AdmissionChain.validate` runs last, on the object as it 
 can only refuse. The order within each round is kube-apiserver's.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple, Protocol, TypeGuard
 
 import msgspec
 
 from kubescene.actors import Actor
+from kubescene.api.options import NO_OPTIONS, WriteOptions
 from kubescene.api.scheme import GroupResource, ResourceType
 from kubescene.clock import Clock
 from kubescene.errors import ForbiddenError
@@ -21,6 +22,17 @@ from kubescene.types import JsonObject
 
 def silent(warning: str) -> None:
     """Where nobody listens to warnings."""
+
+
+class Reinvocation:
+    """What plugins that are asked twice about one request remember of the first time."""
+
+    __slots__ = ("invoked", "is_due", "is_second")
+
+    def __init__(self) -> None:
+        self.invoked: set[tuple[str, ...]] = set()
+        self.is_due = False
+        self.is_second = False
 
 
 class AdmissionRequest(msgspec.Struct, frozen=True):
@@ -39,8 +51,19 @@ class AdmissionRequest(msgspec.Struct, frozen=True):
     old: JsonObject | None
     store: Store
     clock: Clock
-    warn: Callable[[str], None] = silent
-    """Says something to the client although its request is admitted."""
+    options: WriteOptions = NO_OPTIONS
+    reinvocation: "Reinvocation | None" = None
+    sent_as: ResourceType | None = None
+    """The version in which the client speaks, if the object stands in another one here."""
+
+    def warn(self, message: str) -> None:
+        """Say something to the client although its request is admitted."""
+        (self.options.warn or silent)(message)
+
+    @property
+    def served(self) -> ResourceType:
+        """The resource as the request names it."""
+        return self.sent_as or self.resource_type
 
     def is_create(self, kind: str) -> bool:
         """Whether this creates an object of a built-in kind (not a subresource)."""
@@ -68,7 +91,9 @@ class AdmissionRequest(msgspec.Struct, frozen=True):
             self.old,
             self.store,
             self.clock,
-            self.warn,
+            self.options,
+            self.reinvocation,
+            self.sent_as,
         )
 
     def forbidden(self, why: str) -> ForbiddenError:
@@ -159,11 +184,22 @@ class AdmissionChain:
         self.plugins = plugins
         self.reads = declared_reads(self.plugins)
         self.is_quiet = all(getattr(it, "is_quiet", False) for it in self.plugins)
+        self._reinvokes = any(getattr(it, "reinvokes", False) for it in self.plugins)
         self._concerned: dict[str, Concerned] = {}
 
     def add(self, plugin: AdmissionPlugin) -> None:
         """Ask one more, after all others."""
         self._take((*self.plugins, plugin))
+
+    def insert(self, plugin: AdmissionPlugin, *, before: str) -> None:
+        """Ask one more, before the plugin of this name; last if there is none."""
+        names = [each.name for each in self.plugins]
+        place = names.index(before) if before in names else len(names)
+        self._take((*self.plugins[:place], plugin, *self.plugins[place:]))
+
+    def remove(self, *plugins: AdmissionPlugin) -> None:
+        """Ask these no more."""
+        self._take(tuple(each for each in self.plugins if each not in plugins))
 
     def concerned(self, kind: str) -> Concerned:
         """Who has a say about objects of a kind."""
@@ -176,6 +212,17 @@ class AdmissionChain:
         return known
 
     def admit(self, request: AdmissionRequest) -> JsonObject:
+        if not self._reinvokes:
+            return self._round(request)
+        again = Reinvocation()
+        request = msgspec.structs.replace(request, reinvocation=again)
+        obj = self._round(request)
+        if not again.is_due:
+            return obj
+        again.is_second = True
+        return self._round(request.with_object(obj))
+
+    def _round(self, request: AdmissionRequest) -> JsonObject:
         obj = request.obj
         for plugin in self.concerned(request.resource_type.kind).plugins:
             admitted = plugin.admit(request)

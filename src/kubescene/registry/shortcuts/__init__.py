@@ -13,7 +13,6 @@ from kubescene.api.records import Record
 from kubescene.clock import Identities
 from kubescene.registry.admission.chain import AdmissionChain
 from kubescene.registry.clocks import Clocks
-from kubescene.registry.shortcuts.bindings import Bindings
 from kubescene.registry.shortcuts.lane_writes import LaneWrites
 from kubescene.registry.shortcuts.pod_deletions import PodDeletions
 from kubescene.registry.shortcuts.status_counts import StatusCounts
@@ -23,7 +22,7 @@ from kubescene.registry.writes import Result, WriteRequest
 from kubescene.shortcuts import Shortcuts
 from kubescene.store import Store
 
-NAMES = ("templates", "status_patches", "status_counts", "pod_deletions", "bindings")
+NAMES = ("templates", "status_patches", "status_counts", "pod_deletions")
 """Those that are here, among all of `kubescene.shortcuts`."""
 
 
@@ -61,7 +60,6 @@ class WriteShortcuts:
             (wanted.templates, "create", "", self._templates),
             (wanted.status_patches, "patch", "status", patches),
             (wanted.status_counts, "patch", "status", counts),
-            (wanted.bindings, "bind", "binding", Bindings(store, clocks.world)),
             (wanted.pod_deletions, "delete", "", PodDeletions(admission, clocks)),
         )
         self._finding: dict[tuple[str, str], tuple[Find, ...]] = {}
@@ -71,6 +69,8 @@ class WriteShortcuts:
                 key = (verb, subresource)
                 self._finding[key] = (*self._finding.get(key, ()), shortcut.find)
                 self._learning[key] = (*self._learning.get(key, ()), shortcut.learn)
+        if wanted.status_counts:
+            self._learning["patch", ""] = (counts.learn_metadata,)
 
     def template_of(self, request: WriteRequest) -> Template | None:
         """The template of a create that is known (`kubescene.registry.shortcuts.templates`)."""

@@ -7,20 +7,24 @@ lane tells them.
 
 from typing import NamedTuple
 
+import orjson
+
 from kubescene.api.options import WriteOptions
 from kubescene.api.records import Record, versioned
 from kubescene.api.records.changes import MODIFIED, Change
 from kubescene.api.records.drafts import Parts
+from kubescene.api.records.keys import alike_spec
 from kubescene.api.records.parts import (
+    UNPLACED,
     PodSections,
     assigned_node,
     generation_part,
+    metadata_of,
     pod_status,
     split_nomination,
     status_of,
 )
 from kubescene.api.scheme import ResourceType
-from kubescene.registry.shortcuts.bindings import labeled, may_be_assigned
 from kubescene.registry.shortcuts.status_counts import StatusCounts
 from kubescene.registry.shortcuts.status_patches import StatusPatches
 from kubescene.registry.subresources.binding import bound_status, topology_labels
@@ -29,10 +33,11 @@ from kubescene.types import JsonObject
 
 EMPTY = b'":{}'
 """Empty maps of metadata go with the first write of a status: the lane leaves metadata alone."""
+_GATES, _NODE = b'"schedulingGates"', b'"nodeName"'
 
 
 class PodParts(NamedTuple):
-    """The parts of a pod that decide what a report makes of it."""
+    """The parts of a pod that decide what a report makes of it; of the spec what others share."""
 
     spec: bytes
     status: bytes
@@ -55,7 +60,7 @@ class LaneWrites:
         if pod.node or pod.deleting or not self._store.is_newest(pod):
             return None
         members = payload.members
-        return PodParts(members[0], members[2], generation_part(payload))
+        return PodParts(alike_spec(members[0]), members[2], generation_part(payload))
 
     def bound_parts(self, pod: Record, parts: PodParts, now: str) -> PodParts | None:
         """The parts of pods like this one once they are bound; None if there is more to it."""
@@ -138,3 +143,19 @@ class LaneWrites:
         assert counted.obj is not None
         store.commit_unheard(change, versioned(counted.obj, revision))
         return change
+
+
+def may_be_assigned(pod: Record) -> bool:
+    """Whether a pod is known to wait for a node, and for nothing else."""
+    payload = pod.payload
+    if type(payload) is not PodSections or pod.node or pod.deleting:
+        return False
+    spec, node, _, _ = payload.members
+    return node == UNPLACED and _GATES not in spec and _NODE not in spec
+
+
+def labeled(encoded: bytes, labels: dict[str, str]) -> tuple[bytes, dict[str, str]]:
+    """Encoded metadata with more labels, and all labels that they have then."""
+    metadata = metadata_of(encoded)
+    metadata["labels"] = {**(metadata.get("labels") or {}), **labels}
+    return orjson.dumps(metadata)[1:], metadata["labels"]

@@ -1,10 +1,11 @@
 """The status that a controller keeps up to date: what is new in it is looked at, and encoded.
 
 A ReplicaSet says of each of its pods that it has become ready, and so does its Deployment: two
-patches a pod, each of a few counts. Metadata and spec stay as they are. Once such a patch has gone
-the long way and was accepted, the metadata are known to be fine, and the next one has to answer for
-its counts alone: that they are of the right types, and what validation says of the status by itself
-(`KindRules.own_status`). Admission has no say, if all its plugins have declared themselves.
+patches a pod, each of a few counts. Metadata and spec stay as they are. Once such a patch, or one
+of the spec, has gone the long way and was accepted, the metadata are known to be fine, and the next
+one has to answer for its counts alone: that they are of the right types, and what validation says
+of the status by itself (`KindRules.own_status`). Admission has no say, if all its plugins have
+declared themselves.
 
 Whatever is not plainly of that kind goes the long way.
 """
@@ -27,6 +28,7 @@ from kubescene.store import Store
 from kubescene.types import JsonObject
 
 WRITTEN_KEPT = 256
+EMPTY = b'":{}'
 _STATUS = {"status"}
 
 
@@ -79,16 +81,30 @@ class StatusCounts:
     def learn(self, request: WriteRequest, before: Record | None, after: Record) -> None:
         """Remember an object whose status was patched the long way."""
         resource_type, payload = request.resource_type, after.payload
-        rule = own_status_rule(resource_type)
-        if rule is None or not is_plain(request) or resource_type.custom or resource_type.stored_as:
-            return
-        if not isinstance(payload, Sections) or not ends_with_status(payload):
+        if not is_plain(request) or before is None or after is before:
             return
         # Metadata that a write leaves alone have been validated, and will be left alone again.
-        if before is None or after is before or not same_metadata(after, before):
+        if isinstance(payload, Sections) and same_metadata(after, before):
+            self._keep(resource_type, payload)
+
+    def learn_metadata(self, request: WriteRequest, before: Record | None, after: Record) -> None:
+        """Remember an object that was patched the long way: its metadata have been validated.
+
+        A write of the status leaves them alone, but that it takes away empty maps.
+        """
+        options, payload = request.options, after.payload
+        if request.tracked or options.dry_run or before is None or after is before:
             return
-        counts = largest_integers(resource_type.gvk, "status")
-        self._written[payload.metadata] = Written(resource_type, rule, counts)
+        if isinstance(payload, Sections) and EMPTY not in payload.metadata:
+            self._keep(request.resource_type, payload)
+
+    def _keep(self, resource_type: ResourceType, payload: Sections) -> None:
+        """Remember the metadata of an object of a kind that has such a status."""
+        if resource_type.custom or resource_type.stored_as or not ends_with_status(payload):
+            return
+        if (rule := own_status_rule(resource_type)) is not None:
+            counts = largest_integers(resource_type.gvk, "status")
+            self._written[payload.metadata] = Written(resource_type, rule, counts)
 
 
 def counted(before: JsonObject, patch: JsonObject, counts: Mapping[str, int]) -> JsonObject | None:

@@ -13,7 +13,6 @@ count as the same, too, and so do patches that differ in the node that a pod is 
 Metadata stay as they are, so there is nothing in them to validate.
 """
 
-import re
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -22,12 +21,12 @@ from kubescene.api.kinds import NODE, POD
 from kubescene.api.patching.patches import PatchType
 from kubescene.api.records import Record
 from kubescene.api.records.drafts import Parts, changed
+from kubescene.api.records.keys import alike_spec
 from kubescene.api.records.parts import (
     UNPLACED,
     PodSections,
     Sections,
     nominating,
-    part_mentions,
     split_nomination,
 )
 from kubescene.api.records.templates import NOMINATION, Blueprint, NominatingBlueprint
@@ -42,12 +41,6 @@ _STATUS = {"status"}
 _MERGES = (PatchType.MERGE, PatchType.STRATEGIC)
 _NOMINATION = b'"nominatedNodeName"'
 _EMPTY = b'":{}'
-_CLAIM = b'"claimName":'
-_CLAIM_NAME = re.compile(rb'(?<!\\)"claimName":"[^"\\]*"')
-"""Not within a text, where quotes are escaped."""
-_TARGET = b'"key":"metadata.name","operator":"In","values":["'
-_TARGET_NAME = re.compile(rb"(?<!\\)" + re.escape(_TARGET) + rb'[^"\\]*(?="\])')
-
 Members: TypeAlias = tuple[bytes, ...]
 Key: TypeAlias = tuple[object, ...]
 
@@ -98,7 +91,7 @@ class StatusPatches:
 
     def known(self, blueprint: Blueprint, spec: bytes, status: bytes) -> tuple[bytes, str] | None:
         """Status and phase that a merge gives to pods of these parts, without empty metadata."""
-        found = self._patched.get((blueprint, PatchType.MERGE, spec_key(spec), id(status)))
+        found = self._patched.get((blueprint, PatchType.MERGE, alike_spec(spec), id(status)))
         return None if found is None else (found.after[2], found.phase)
 
     def learn(self, request: WriteRequest, before: Record | None, after: Record) -> None:
@@ -123,7 +116,7 @@ class StatusPatches:
 def _key(request: WriteRequest, blueprint: Blueprint, payload: Sections) -> Key:
     members = payload.members
     if type(payload) is PodSections:
-        return blueprint, request.patch_type, spec_key(members[0]), id(members[2])
+        return blueprint, request.patch_type, alike_spec(members[0]), id(members[2])
     return blueprint, request.patch_type, *map(id, members)
 
 
@@ -159,15 +152,6 @@ def is_neat(metadata: bytes) -> bool:
     if _EMPTY not in metadata:
         return True
     return b'"labels":{}' not in metadata and b'"annotations":{}' not in metadata
-
-
-def spec_key(spec: bytes) -> int | bytes:
-    """The same for specs that are one, or differ in the names of claims or of a node alone."""
-    claims, target = part_mentions(spec, _CLAIM), part_mentions(spec, _TARGET)
-    if not claims and not target:
-        return id(spec)
-    alike = _TARGET_NAME.sub(_TARGET, spec) if target else spec
-    return _CLAIM_NAME.sub(b"", alike) if claims else alike
 
 
 def is_report(request: WriteRequest) -> bool:

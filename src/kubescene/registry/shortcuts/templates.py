@@ -46,6 +46,7 @@ from kubescene.store import Store
 from kubescene.types import JsonObject, JsonValue
 
 TEMPLATES_KEPT = 512
+UNSEEN = -1
 LABEL = 63
 """The longest value of a label; names of nodes have no other characters than those allowed."""
 _OWN = frozenset({"name", "uid", "creationTimestamp"})
@@ -147,7 +148,12 @@ class Templates:
         self._templates[blueprint] = Template(request, seen, obj, encoded)
 
     def _seen(self, resource_type: ResourceType) -> int:
-        """A number that is another one after each change of what admission looks at."""
+        """A number that is another one after each change of what admission looks at.
+
+        Where somebody looks at more than he says it is none that was ever seen.
+        """
+        if self._admission.reads is None:
+            return UNSEEN
         reads = self._admission.concerned(resource_type.kind).reads
         return self._store.history.newest_among(reads)
 

@@ -24,14 +24,15 @@ from kubescene.api.records import Record
 from kubescene.clock import format_time
 from kubescene.errors import (
     ApiError,
-    Cause,
     ConflictError,
     ForbiddenError,
     InternalError,
+    StatusCause,
     TooManyRequestsError,
 )
 from kubescene.registry.base import RegistryBase
 from kubescene.registry.objects import set_condition
+from kubescene.registry.writes import WriteRequest, options_of_deletion
 from kubescene.types import JsonObject
 
 MAX_DISRUPTED_PODS = 2000
@@ -73,11 +74,23 @@ class Evictions:
         """Delete a pod if its budget allows; 429 if it does not. The pod's newest state."""
         pods = self._registry.type_of(POD)
         current = self._registry.record(pods, namespace, name)
+        options = self._admitted(actor, current, options)
         if not is_unguarded(current):
             options = self._ask_budget(actor, current, options)
         if not options.dry_run:
             options = self._announce(actor, current, options)
         return self._registry.delete(actor, pods, namespace, name, options=options, origin=origin)
+
+    def _admitted(self, actor: Actor, pod: Record, options: DeleteOptions) -> DeleteOptions:
+        """Ask whether somebody may evict; what follows from it is asked of nobody."""
+        grace_s = options.grace_period_s
+        wish: JsonObject = {} if grace_s is None else {"gracePeriodSeconds": grace_s}
+        body: JsonObject = {"deleteOptions": wish} if wish else {}
+        written = options_of_deletion(options, None)
+        pods = self._registry.type_of(POD)
+        request = WriteRequest(actor, "create", pods, "eviction", written, body)
+        self._registry.checks.admit_part(request, body, pod.key)
+        return structs.replace(options, is_admitted=True)
 
     def _ask_budget(self, actor: Actor, pod: Record, options: DeleteOptions) -> DeleteOptions:
         """Refuse, or the options with which the pod may go."""
@@ -114,7 +127,7 @@ class Evictions:
             actor,
             {**budget, "status": left},
             subresource="status",
-            options=WriteOptions(field_manager=API_SERVER),
+            options=WriteOptions(field_manager=API_SERVER, is_admitted=True),
         )
 
     def _announce(self, actor: Actor, pod: Record, options: DeleteOptions) -> DeleteOptions:
@@ -132,7 +145,7 @@ class Evictions:
             {"status": {"conditions": conditions}},
             PatchType.MERGE,
             subresource="status",
-            options=WriteOptions(field_manager=API_SERVER),
+            options=WriteOptions(field_manager=API_SERVER, is_admitted=True),
         )
         if not options.resource_version:
             return options
@@ -189,7 +202,7 @@ def _exhausted(name: str, status: JsonObject) -> str:
 
 
 def _too_many(message: str, retry_after_s: int = 0) -> ApiError:
-    causes = (Cause("DisruptionBudget", message),)
+    causes = (StatusCause("DisruptionBudget", message),)
     return TooManyRequestsError(_VIOLATION, causes=causes, retry_after_s=retry_after_s)
 
 

@@ -17,10 +17,11 @@ from kubescene.api.records import Record
 from kubescene.api.schemas import strict_decoding
 from kubescene.api.scheme import SCALE, ResourceType
 from kubescene.api.selectors import SelectorError, from_label_selector, from_labels
-from kubescene.errors import Cause, InvalidError
+from kubescene.errors import InvalidError, StatusCause
 from kubescene.registry.base import RegistryBase
 from kubescene.registry.custom_resources import ScalePaths
 from kubescene.registry.patching import apply_patch
+from kubescene.registry.writes import WriteRequest
 from kubescene.types import JsonObject, JsonValue
 
 SCALE_TYPE = ResourceType(gvk=SCALE.gvk, plural="scales", namespaced=True)
@@ -55,6 +56,7 @@ class Scales:
     ) -> Record:
         """Give the object the replicas of a ``Scale``; a stale one is a conflict."""
         strict_decoding.check_types(scale, SCALE.gvk)
+        scale = self._admitted(actor, resource_type, (namespace, name), scale, options)
         return self._registry.patch(
             actor,
             resource_type,
@@ -62,7 +64,7 @@ class Scales:
             name,
             replicas_patch(scale, self._paths(resource_type)),
             PatchType.MERGE,
-            options=structs.replace(options, through=SCALE.name),
+            options=structs.replace(options, through=SCALE.name, is_admitted=True),
         )
 
     def patch(
@@ -97,6 +99,21 @@ class Scales:
         scale: JsonObject = {"metadata": {"name": name}, "spec": {"replicas": replicas}}
         return self.update(actor, resource_type, namespace, name, scale, options=options)
 
+    def _admitted(
+        self,
+        actor: Actor,
+        resource_type: ResourceType,
+        key: tuple[str, str],
+        scale: JsonObject,
+        options: WriteOptions,
+    ) -> JsonObject:
+        registry = self._registry
+        if registry.admission.is_quiet:
+            return scale
+        old = self.get(resource_type, *key)
+        request = WriteRequest(actor, "update", resource_type, SCALE.name, options, scale)
+        return registry.checks.admit_part(request, {**old, **scale}, key, old)
+
     def _paths(self, resource_type: ResourceType) -> ScalePaths:
         resource_type.subresource(SCALE.name)
         kind = self._registry.custom.of(resource_type.gvk)
@@ -124,7 +141,7 @@ def replicas_patch(scale: JsonObject, paths: ScalePaths) -> JsonObject:
     """The merge patch that gives an object the replicas of its ``Scale``."""
     metadata = scale.get("metadata") or {}
     replicas = (scale.get("spec") or {}).get("replicas") or 0
-    if replicas < 0:
+    if replicas < 0 and paths is BUILT_IN:  # custom kinds say it in words of their own
         field, detail = "spec.replicas", "must be greater than or equal to 0"
         message = f"Invalid value: {replicas}: {detail}"
         raise InvalidError(
@@ -132,7 +149,7 @@ def replicas_patch(scale: JsonObject, paths: ScalePaths) -> JsonObject:
             name=metadata.get("name", ""),
             group="autoscaling",
             kind="Scale",
-            causes=(Cause("FieldValueInvalid", message, field),),
+            causes=(StatusCause("FieldValueInvalid", message, field),),
         )
     patch: JsonValue = replicas
     for step in reversed(paths.spec_replicas):

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from kubescene.actors import Actor
 from kubescene.api.kinds import BOOKKEEPING, SCENARIO
+from kubescene.api.options import WriteOptions
 from kubescene.api.scheme import GroupResource, Scheme
 from kubescene.clock import Clock
 from kubescene.errors import ApiError, BadRequestError, ForbiddenError
@@ -138,7 +139,7 @@ class AdmissionReviewer:
             asked.old,
             self._store,
             self._clock,
-            warnings.append,
+            WriteOptions(warn=warnings.append),
         )
         self._edits.validate(request)
         return warnings

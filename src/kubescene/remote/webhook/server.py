@@ -23,7 +23,7 @@ import orjson
 
 from kubescene.api.options import WriteOptions
 from kubescene.api.patching.patches import PatchType
-from kubescene.clock import MILLISECOND, SECOND, ScaledClock
+from kubescene.clock import MILLISECOND, SECOND, Deadline, ScaledClock
 from kubescene.errors import ApiError, BadRequestError, ConfigurationError, ScenarioError
 from kubescene.remote.cluster import MANAGER, WEBHOOKS, RemoteCluster
 from kubescene.remote.webhook.certificates import Certificate
@@ -79,10 +79,9 @@ class WebhookRegistration:
             self._cluster.unlock()
 
     def _wait(self) -> None:
-        clock = ScaledClock(1)
-        deadline = clock.now() + int(self._patience_s * SECOND)
+        deadline = Deadline(ScaledClock(1), int(self._patience_s * SECOND))
         while (why := self._complaint()) is not None:
-            if clock.now() > deadline:
+            if deadline.is_over:
                 raise ScenarioError(
                     f"the API server does not ask the admission webhook at {self._url} after "
                     f"{self._patience_s:g} s ({why}): it must be able to reach that address "

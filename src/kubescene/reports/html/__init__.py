@@ -10,7 +10,7 @@ from pathlib import Path
 from kubescene.reports.html.collection import contents_of
 from kubescene.reports.html.page import page
 from kubescene.reports.html.shell import write_page
-from kubescene.results.sources import open_run
+from kubescene.results.opening import open_run
 
 
 def report_html(run: object) -> str:

@@ -5,6 +5,7 @@ are one.
 from collections.abc import Iterator, Sequence
 
 from kubescene.api.resource_requests import CPU, MEMORY
+from kubescene.api.selectors import from_label_selector
 from kubescene.clock import format_micro_time
 from kubescene.reports.amounts import percent, seconds, told_amount, told_duration
 from kubescene.reports.html.contents import (
@@ -15,11 +16,14 @@ from kubescene.reports.html.contents import (
     Headline,
     MeasureView,
     NodeAtEnd,
+    OutcomeView,
     Preempted,
     StepView,
 )
+from kubescene.reports.html.cost import cost_of
 from kubescene.reports.html.decisions import decisions_of
 from kubescene.reports.html.heat import binned, heat_of
+from kubescene.reports.html.over_time import over_time_of
 from kubescene.reports.html.waits import (
     GROUPS,
     LATE,
@@ -30,19 +34,20 @@ from kubescene.reports.html.waits import (
     waiting_of,
 )
 from kubescene.reports.html.workloads import SHOWN, budgets_of, workloads_of
-from kubescene.reports.words import counted
+from kubescene.reports.words import counted, told_apart
 from kubescene.results.ledger import Ledger
 from kubescene.results.ledger_entries import (
     BOUND,
     DELETED,
     FINISHED,
     NodeEntry,
+    OutcomeEntry,
     PreemptionEntry,
     StepEntry,
 )
 from kubescene.results.measures import measure_rows
-from kubescene.results.sources import RunSource
-from kubescene.results.specs import sound_spec
+from kubescene.results.over_time.requests import totals_of_all
+from kubescene.results.sources import RunSource, sound_spec
 from kubescene.timeline import PLAIN_MESSAGE, Outcome
 from kubescene.types import JsonObject
 
@@ -80,6 +85,8 @@ def told_step(entries: Sequence[StepEntry], asked: Sequence[str], ledger: Ledger
 
 
 LISTED = 4
+WITHOUT_KIND = {"evictOperation": "Pod", "drainOperation": "Node"}
+"""Operations that are about one kind of object, which they need not name."""
 
 
 def operations_by_step(spec: JsonObject | None) -> dict[int, list[str]]:
@@ -102,14 +109,33 @@ def told_operation(operation: JsonObject) -> str:
     body = operation.get(kind) or {}
     verb = kind.removesuffix("Operation")
     if kind == "createOperation":
-        made = body.get("object") or {}
-        count = f"{body['count']} × " if body.get("count", 1) != 1 else ""
-        return f"{verb} {count}{named(made, made.get('metadata') or {})}".rstrip()
+        return f"{verb} {created(body)}".rstrip()
     if kind == "advanceOperation":
         return f"let time pass: {body.get('duration', '')}".rstrip(": ")
     if kind == "doneOperation":
         return "done"
-    return f"{verb} {named(body.get('typeMeta') or {}, body.get('objectMeta') or {})}".rstrip()
+    return f"{verb} {meant(body, WITHOUT_KIND.get(kind, ''))}".rstrip()
+
+
+def created(body: JsonObject) -> str:
+    if file := body.get("objectFrom"):
+        return f"what {file} holds"
+    made = body.get("object") or {}
+    count = f"{body['count']} × " if body.get("count", 1) != 1 else ""
+    return f"{count}{named(made, made.get('metadata') or {})}"
+
+
+def meant(body: JsonObject, kind: str) -> str:
+    """Which objects, by their names or by a selector."""
+    kind = kind or (body.get("typeMeta") or {}).get("kind", "")
+    if (given := body.get("selector")) is None:
+        names = ", ".join(body.get("names") or ())
+        return f"{kind} {names}" if names else named({"kind": kind}, body.get("objectMeta") or {})
+    most = [f"at most {body['limit']} of "] if body.get("limit") else []
+    some = "".join([*most, f"{body['share']} of "] if body.get("share") else most)
+    place = f" in {body['namespace']}" if body.get("namespace") else ""
+    labels = str(from_label_selector(given)) or "any labels"
+    return f"{some}every {kind}{place} with {labels}"
 
 
 def named(kind: JsonObject, metadata: JsonObject) -> str:
@@ -122,6 +148,7 @@ def named(kind: JsonObject, metadata: JsonObject) -> str:
 NODES = 15
 PREEMPTIONS = 100
 IGNORED = 40
+OUTCOMES = 50
 CUT_SHORT = "The run was cut short: what follows is what happened until then."
 
 
@@ -134,11 +161,14 @@ def contents_of(source: RunSource) -> Contents:
     explained = {each.pod: place for place, each in reversed([*enumerate(decisions)])}
     nodes, heat = ledger.standing(), heat_of(ledger)
     preemptions, workloads = preemptions_of(ledger, decisions), workloads_of(ledger)
+    outcomes = told_apart(ledger.outcomes)
     return Contents(
         headline=headline_of(source),
-        figures=tuple(figures_of(ledger)),
+        figures=(*request_figures(source), *figures_of(ledger)),
         measures=tuple(measures_of(source)),
         expectations=expectations_of(source),
+        outcomes=tuple(outcome_of(each, ledger) for each in outcomes[-OUTCOMES:]),
+        outcomes_total=len(outcomes),
         steps=steps_of(source, heat.columns),
         heat=heat,
         nodes=tuple(node_at_end(node, heat.resources) for node in fullest(nodes, heat.nodes)),
@@ -156,6 +186,8 @@ def contents_of(source: RunSource) -> Contents:
         workloads=tuple(workloads[:SHOWN]),
         workloads_total=len(workloads),
         budgets=tuple(budgets_of(ledger)[:SHOWN]),
+        over_time=over_time_of(source),
+        cost=cost_of(ledger),
         decisions=tuple(decisions),
         decisions_total=sum(pod.attempts for pod in ledger.pods),
         warnings=tuple(ledger.warnings),
@@ -243,6 +275,21 @@ def figures_of(ledger: Ledger) -> Iterator[Figure]:
         yield Figure("Longest wait", told_duration(seconds(longest)), "virtual time")
 
 
+def request_figures(source: RunSource) -> Iterator[Figure]:
+    """Of all Traffics together: what failed, and response times of all and of those served."""
+    totals = totals_of_all(source)
+    if totals is None:
+        return
+    failed, done = totals.failed, totals.failed + totals.succeeded
+    share = f"{100 * failed / done:.2f} %" if done else "none ended"
+    yield Figure("Requests", f"{totals.requests:,}", f"{totals.inside:,} inside at the end")
+    yield Figure("Failed", f"{failed:,}", share, tone="bad" if failed else "")
+    times = [totals.of_all(99), totals.of_served(99)]
+    every, served = ("never" if each is None else told_duration(seconds(each)) for each in times)
+    served = served if totals.succeeded else "none"
+    yield Figure("99 % of all within", every, f"of those served {served}")
+
+
 SCARCE = 2
 """Resources other than cpu and memory that have a figure of their own."""
 
@@ -277,6 +324,12 @@ def expectations_of(source: RunSource) -> tuple[ExpectationView, ...]:
         )
         for each in source.ledger.expectations
     )
+
+
+def outcome_of(entry: OutcomeEntry, ledger: Ledger) -> OutcomeView:
+    passed = entry.time - (ledger.started_time or 0)
+    time = f"+{told_duration(seconds(passed))}" if ledger.duration else ""
+    return OutcomeView(entry.operation, time, entry.state, entry.message)
 
 
 def own_message(outcome: Outcome) -> str:

@@ -164,6 +164,16 @@ class ExpectationView(Struct, frozen=True):
     """The values that were found instead."""
 
 
+class OutcomeView(Struct, frozen=True):
+    """What came of an operation that takes time, or of a part of it."""
+
+    operation: str
+    time: str
+    """Empty if no time passes."""
+    state: str
+    message: str
+
+
 class RowView(Struct, frozen=True):
     """A node that fitted: its scores, weighted, one per plugin."""
 
@@ -267,6 +277,77 @@ class BudgetView(Struct, frozen=True):
     below: str
 
 
+class SeriesView(Struct, frozen=True):
+    """A line; ``step`` keeps its value until the next point, a ``level`` lies across the chart.
+
+    ``dots`` are not joined, what is on the ``right`` has an axis there.
+    """
+
+    name: str
+    tone: str
+    points: tuple[tuple[float, float], ...]
+    step: bool = False
+    level: bool = False
+    dots: bool = False
+    right: bool = False
+
+
+class ChartView(Struct, frozen=True):
+    """A chart; times are in seconds since the beginning."""
+
+    title: str
+    unit: str
+    series: tuple[SeriesView, ...]
+    right_unit: str = ""
+
+
+class DecidedView(Struct, frozen=True):
+    """What somebody decided, and why."""
+
+    at: float
+    who: str
+    what: str
+    why: str = ""
+
+
+class OverTimeView(Struct, frozen=True):
+    """All charts have the same axis."""
+
+    end: float = 0
+    charts: tuple[ChartView, ...] = ()
+    decisions: tuple[DecidedView, ...] = ()
+    decisions_total: int = 0
+
+
+class GroupCostView(Struct, frozen=True):
+    """What the machines of a group cost, in words; ``shares`` say what for."""
+
+    group: str
+    instances: str
+    most: str
+    failed: str
+    hours: str
+    cost: str
+    shares: tuple[str, ...]
+
+
+class CostLineView(Struct, frozen=True):
+    """What an hour costs from each time on, in seconds."""
+
+    group: str
+    points: tuple[tuple[float, float], ...]
+
+
+class CostView(Struct, frozen=True):
+    """The bill. Without a total there are prices in several currencies."""
+
+    currency: str
+    total: str
+    groups: tuple[GroupCostView, ...]
+    groups_total: int
+    lines: tuple[CostLineView, ...]
+
+
 class Contents(Struct, frozen=True):
     """The whole page."""
 
@@ -274,6 +355,9 @@ class Contents(Struct, frozen=True):
     figures: tuple[Figure, ...] = ()
     measures: tuple[MeasureView, ...] = ()
     expectations: tuple[ExpectationView, ...] = ()
+    outcomes: tuple[OutcomeView, ...] = ()
+    """The last ones."""
+    outcomes_total: int = 0
     steps: tuple[StepView, ...] = ()
     heat: Heat = Heat()
     nodes: tuple[NodeAtEnd, ...] = ()
@@ -288,6 +372,8 @@ class Contents(Struct, frozen=True):
     workloads: tuple[WorkloadView, ...] = ()
     workloads_total: int = 0
     budgets: tuple[BudgetView, ...] = ()
+    over_time: OverTimeView = OverTimeView()
+    cost: CostView | None = None
     decisions: tuple[DecisionView, ...] = ()
     decisions_total: int = 0
     warnings: tuple[str, ...] = ()

@@ -11,7 +11,7 @@ from kubescene.api.resource_requests import CPU, MEMORY, PODS
 from kubescene.reports.amounts import natural, percent, told_amount
 from kubescene.reports.html.contents import ABSENT, LEVELS_PER_PERCENT, MOST, Heat, MarkView
 from kubescene.results.ledger import Ledger
-from kubescene.results.ledger_entries import NodeUse, Peak, StepEntry, Totals
+from kubescene.results.ledger_entries import Peak, StepEntry, StepNodeUse, Totals
 
 CELLS = 1_500_000
 """So many are kept, in bytes; of a longer run, not every step has its column."""
@@ -162,7 +162,7 @@ def columns_of(steps: Sequence[StepEntry], *, cells: int) -> tuple[int, ...]:
     return tuple(majors[::-1][::every][::-1])
 
 
-def level_of(use: NodeUse, resource: str) -> int:
+def level_of(use: StepNodeUse, resource: str) -> int:
     return level_of_amounts(use.requested.get(resource, 0), use.allocatable.get(resource, 0))
 
 

@@ -7,9 +7,9 @@ import msgspec
 from kubescene.markup import Markup, h
 from kubescene.reports.html import sections
 from kubescene.reports.html.contents import Contents
-from kubescene.reports.html.shell import PAGES, STYLE, Shell, embedded, footer
+from kubescene.reports.html.shell import CHARTS, PAGES, STYLE, Shell, embedded, footer
 
-SHELL = Shell((STYLE,), PAGES / "main.js")
+SHELL = Shell((STYLE, CHARTS), PAGES / "main.js")
 
 
 def page(contents: Contents) -> str:
@@ -24,8 +24,11 @@ def body_of(contents: Contents) -> Iterator[Markup]:
     titled = [
         ("expectations", "Expectations", sections.expectations(contents)),
         ("warnings", "Not simulated", sections.warnings(contents)),
+        ("time", "Over time", sections.over_time(contents)),
         ("steps", "Steps and nodes", sections.steps(contents)),
+        ("operations", "Operations", sections.operations(contents)),
         ("workloads", "Workloads", sections.workloads(contents)),
+        ("cost", "Cost", sections.cost(contents)),
         ("waiting", "Waiting", sections.waiting(contents)),
         ("decisions", "Decisions", sections.decisions(contents)),
         ("preemptions", "Preemptions", sections.preemptions(contents)),
@@ -48,13 +51,14 @@ def body_of(contents: Contents) -> Iterator[Markup]:
     )
 
 
-class Drawn(msgspec.Struct, frozen=True):
+class Drawn(msgspec.Struct, frozen=True, rename="camel"):
     """The part of the contents that scripts draw."""
 
     steps: object
     heat: object
     decisions: object
+    over_time: object
 
 
 def drawn(contents: Contents) -> Drawn:
-    return Drawn(contents.steps, contents.heat, contents.decisions)
+    return Drawn(contents.steps, contents.heat, contents.decisions, contents.over_time)

@@ -8,10 +8,13 @@ from collections.abc import Iterable, Iterator
 from kubescene.markup import Child, Markup, h, table
 from kubescene.reports.amounts import told_duration
 from kubescene.reports.html.contents import Contents, Figure, NodeAtEnd, StepView, WaitingView
+from kubescene.reports.html.cost import chart, groups_table
 from kubescene.reports.html.workloads import budgets_table, legend, table_of
 from kubescene.reports.words import counted
 
 PODS_NAMED = 12
+UNWELL = {"Refused": "bad", "TimedOut": "bad", "Incomplete": "bad", "Completed": ""}
+"""Of states of operations; others are worth a look."""
 PAUSED = "No done operation: it would go on with more operations."
 TONES = {"Succeeded": "good", "Paused": "wait", "Failed": "bad"}
 
@@ -254,6 +257,36 @@ def victims(names: tuple[str, ...]) -> Markup:
     return h("span", shown, more(len(names) - 4) if len(names) > 4 else "", title=", ".join(names))
 
 
+def over_time(contents: Contents) -> Markup | None:
+    """The place of the charts; the scripts draw them."""
+    if not contents.over_time.charts:
+        return None
+    note = "one axis, one cursor: point at a chart or at a decision"
+    shown = h("div", h("noscript", "The charts of this page need scripts."), id="over-time")
+    return section("time", "Over time", note, shown)
+
+
+def operations(contents: Contents) -> Markup | None:
+    """What came of drains and other operations that take time."""
+    if not contents.outcomes:
+        return None
+    timed = any(each.time for each in contents.outcomes)
+    rows: list[tuple[Child, ...]] = [
+        (
+            h("span", each.operation, class_="mono"),
+            *((h("span", each.time, class_="when"),) if timed else ()),
+            h("span", each.state, class_=UNWELL.get(each.state, "wait")),
+            each.message,
+        )
+        for each in contents.outcomes
+    ]
+    columns = ("operation", *(("time",) if timed else ()), "state", "what came of it")
+    left = contents.outcomes_total - len(rows)
+    shown = h("div", table(columns, rows), class_="wide")
+    rest = h("p", f"{left:,} more before", class_="more") if left > 0 else None
+    return section("operations", "Operations", "what came of those that take time", rest, shown)
+
+
 def workloads(contents: Contents) -> Markup | None:
     """Deployments and the like: how many of their pods were there, and when they were not."""
     if not (contents.workloads or contents.budgets):
@@ -272,6 +305,22 @@ def workloads(contents: Contents) -> Markup | None:
         h("div", shown, class_="wide") if shown else None,
         h("p", more(left), class_="more") if left > 0 else None,
         budgets_table(contents.budgets),
+    )
+
+
+def cost(contents: Contents) -> Markup | None:
+    """What machines cost."""
+    view = contents.cost
+    if view is None:
+        return None
+    left = view.groups_total - len(view.groups)
+    return section(
+        "cost",
+        "Cost",
+        f"{view.total} {view.currency}" if view.total else "in several currencies",
+        chart(view, contents.headline.duration_s),
+        groups_table(view),
+        h("p", more(left), class_="more") if left > 0 else None,
     )
 
 

@@ -27,9 +27,10 @@ from kubescene.results.comparison.values import (
 from kubescene.results.ledger import Ledger
 from kubescene.results.ledger_entries import BOUND, PENDING, PodEntry, PreemptionEntry
 from kubescene.results.measures import measure_rows
+from kubescene.results.opening import open_run
 from kubescene.results.output import TIMELINE_FILE
 from kubescene.results.over_time.workloads import WorkloadRow, workload_rows
-from kubescene.results.sources import RunSource, open_run
+from kubescene.results.sources import RunSource
 from kubescene.timeline import Outcome
 
 LOOKED_AT = 200

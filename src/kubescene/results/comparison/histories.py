@@ -21,7 +21,7 @@ MINOR_BITS = 48
 """Of a moment as one number: more minor steps than any run has."""
 
 
-class ClusterState(NamedTuple):
+class ClusterChecksums(NamedTuple):
     """Checksums of a cluster: of the pods on nodes, and of the nodes."""
 
     pods: int
@@ -54,19 +54,19 @@ class RunHistory:
         others = (pod for pod in self.ledger.pods if pod.uid in self.names)
         return {pod.pod: self.names[pod.uid] for pod in others}
 
-    def before_binding(self, step: ScenarioStep) -> ClusterState:
+    def before_binding(self, step: ScenarioStep) -> ClusterChecksums:
         """The cluster that a pod was bound to in a step."""
         moment = _moment(step, binds=True)
-        return ClusterState(self._pods.before(moment), self._nodes.before(moment))
+        return ClusterChecksums(self._pods.before(moment), self._nodes.before(moment))
 
     def pods_before_binding(self, step: ScenarioStep) -> int:
         """The first half of that."""
         return self._pods.before(_moment(step, binds=True))
 
-    def after(self, step: ScenarioStep) -> ClusterState:
+    def after(self, step: ScenarioStep) -> ClusterChecksums:
         """The cluster in which an attempt of a step failed."""
         moment = _moment(step, binds=True)
-        return ClusterState(self._pods.after(moment), self._nodes.after(moment))
+        return ClusterChecksums(self._pods.after(moment), self._nodes.after(moment))
 
     def bound(self) -> list[PodEntry]:
         """The pods that a scheduler bound, in that order."""

@@ -13,7 +13,7 @@ import msgspec
 from kubescene.clock import ScenarioStep
 from kubescene.errors import ConfigurationError
 from kubescene.results.comparison.attribution import Attribution, Side, Why, attribute
-from kubescene.results.comparison.histories import ClusterState, RunHistory
+from kubescene.results.comparison.histories import ClusterChecksums, RunHistory
 from kubescene.results.comparison.inputs import Inputs
 from kubescene.results.comparison.values import Cause, ComparedWait, Divergence, PlacedPod
 from kubescene.results.explaining import ExplainedAttempt
@@ -226,7 +226,7 @@ class Placements:
         rating = attribution.why is not Why.VERDICT
         return self._inputs.reconfigured(attribution.plugin, rating=rating)
 
-    def _state(self, side: Side, attempt: ExplainedAttempt) -> ClusterState:
+    def _state(self, side: Side, attempt: ExplainedAttempt) -> ClusterChecksums:
         history, step = self._histories[side], _step(attempt)
         return history.before_binding(step) if attempt.node else history.after(step)
 

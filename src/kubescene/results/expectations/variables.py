@@ -25,7 +25,17 @@ from msgspec.inspect import (
 
 from kubescene.cel import BOOL, DOUBLE, DYN, INT, STRING, Type, list_of, map_of, object_of
 from kubescene.results import measures, rows
+from kubescene.results.cost.bill import Bill
+from kubescene.results.cost.rows import (
+    CostRow,
+    CostSeriesRow,
+    InstanceRow,
+    cost_rows,
+    cost_series_rows,
+    instance_rows,
+)
 from kubescene.results.ledger_entries import DELETED, PENDING
+from kubescene.results.measures.cost import CostMeasure
 from kubescene.results.measures.measure import RESOURCE, Measure, ResourceMeasure
 from kubescene.results.measures.own import OwnFunction, own_measures
 from kubescene.results.over_time.requests import (
@@ -108,7 +118,9 @@ def measures_type(names: Iterable[str]) -> Type:
 def measures_everywhere() -> Iterator[str]:
     """The names of measures that every run has."""
     for measure in measures.ALL:
-        if isinstance(measure, Measure):
+        if isinstance(measure, Measure) or (
+            isinstance(measure, CostMeasure) and measure.of_group is None
+        ):
             yield measure.name
         elif isinstance(measure, ResourceMeasure):
             yield from (measure.name.replace(RESOURCE, each) for each in EVERYWHERE)
@@ -129,6 +141,9 @@ BUDGET = row_type("budget", BudgetRow)
 SCALING = row_type("scaling", ScalingRow)
 TRAFFIC = row_type("traffic", TrafficRow)
 WINDOW = row_type("window", WindowRow)
+INSTANCE = row_type("instance", InstanceRow)
+COST = row_type("cost", CostRow)
+COST_POINT = row_type("costPoint", CostSeriesRow)
 ROW_TYPES: Mapping[Type, type[msgspec.Struct]] = {
     POD: rows.PodRow,
     NODE: rows.NodeRow,
@@ -145,6 +160,9 @@ ROW_TYPES: Mapping[Type, type[msgspec.Struct]] = {
     TRAFFIC: TrafficRow,
     WINDOW: WindowRow,
     POINT: SeriesRow,
+    INSTANCE: InstanceRow,
+    COST: CostRow,
+    COST_POINT: CostSeriesRow,
 }
 
 
@@ -249,6 +267,18 @@ def series(run: RunSource) -> list[Any]:
     return plain(series_rows(run.ledger, CHANGE_OR_STEP))
 
 
+def instances(run: RunSource) -> list[Any]:
+    return plain(instance_rows(Bill(run.ledger)))
+
+
+def costs_by_group(run: RunSource) -> dict[str, Any]:
+    return {row.group: msgspec.to_builtins(row) for row in cost_rows(Bill(run.ledger))}
+
+
+def cost_series(run: RunSource) -> list[Any]:
+    return plain(cost_series_rows(Bill(run.ledger), CHANGE_OR_STEP))
+
+
 def phase(run: RunSource) -> str:
     return run.phase
 
@@ -307,6 +337,27 @@ ALL = (
         "The cluster [over virtual time](#over-virtual-time), from each change and each step on.",
         list_of(POINT),
         series,
+    ),
+    Variable(
+        "instances",
+        "The machines of node groups, from their order to the end of their bill: "
+        '`instances.all(i, i.state != "Failed")`.',
+        list_of(INSTANCE),
+        instances,
+    ),
+    Variable(
+        "costs",
+        'What each node group has cost, and what for: `costs["std"].cost < 1.5`. Prices are those '
+        "that groups say themselves.",
+        map_of(STRING, COST),
+        costs_by_group,
+    ),
+    Variable(
+        "cost_series",
+        "Money over virtual time, by group, all together as `*`: "
+        '`cost_series.all(c, c.group != "*" || c.per_hour < 4.0)`.',
+        list_of(COST_POINT),
+        cost_series,
     ),
     Variable("utilization", "Every node at the end of every step.", list_of(USE), utilization),
     Variable(

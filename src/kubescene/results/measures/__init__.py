@@ -6,19 +6,22 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from kubescene.results.cost.prices import Prices
 from kubescene.results.measures import (
     allocation,
     balance,
+    cost,
     extent,
     fragmentation,
     pending,
     pod_counts,
     preemptions,
+    requests,
+    scaling,
     scheduling,
     utilization,
     workloads,
 )
-from kubescene.results.measures.cost import cost_measures
 from kubescene.results.measures.measure import (
     RESOURCE,
     WORKLOAD,
@@ -29,16 +32,15 @@ from kubescene.results.measures.measure import (
     ResourceMeasure,
 )
 from kubescene.results.measures.own import OwnFunction, own_measures
-from kubescene.results.prices import Prices
+from kubescene.results.opening import open_run
 from kubescene.results.rows import MeasureRow
-from kubescene.results.sources import RunSource, open_run
+from kubescene.results.sources import RunSource
 
 __all__ = [
     "ALL",
     "Measure",
     "Number",
     "ResourceMeasure",
-    "cost_measures",
     "is_of_the_run",
     "measure_rows",
     "measures",
@@ -55,14 +57,16 @@ ALL: tuple[AnyMeasure, ...] = (
     *balance.MEASURES,
     *fragmentation.MEASURES,
     *workloads.MEASURES,
+    *scaling.MEASURES,
+    *requests.MEASURES,
+    *cost.MEASURES,
 )
-"""Those that need nothing but a run."""
-OF_THE_RUN = (RESOURCE, WORKLOAD)
+OF_THE_RUN = (RESOURCE, WORKLOAD, cost.GROUP)
 """What stands for something that runs do not all have."""
 
 
 def is_of_the_run(name: str) -> bool:
-    """Whether it is the name of a measure for some resource or workload, which may be or not."""
+    """Whether it is the name of a measure for some resource, workload or node group."""
     kinds = (each.name.removesuffix(end) for each in ALL for end in OF_THE_RUN if end in each.name)
     return any(name.startswith(each) for each in kinds)
 
@@ -78,7 +82,7 @@ def measures(
 def measure_rows(
     source: RunSource, prices: Prices | None = None, own: Sequence[OwnFunction] = ()
 ) -> Iterator[MeasureRow]:
-    """Every measure, with None where there is nothing to measure; cost if there are prices."""
+    """Every measure, with None where there is nothing to measure; cost if something is paid for."""
     told = list(_told(source, prices))
     yield from told
     for each in own_measures(own, [row.measure for row in told]):
@@ -87,9 +91,8 @@ def measure_rows(
 
 
 def _told(source: RunSource, prices: Prices | None) -> Iterator[MeasureRow]:
-    priced = () if prices is None else cost_measures(prices)
-    run = Reading(source.ledger)
-    found = [(each, measure.unit) for measure in (*ALL, *priced) for each in measure.values(run)]
+    run = Reading(source, prices)
+    found = [(each, each.unit or measure.unit) for measure in ALL for each in measure.values(run)]
     often = Counter(each.name for each, _ in found)
     for each, unit in found:
         name = each.name if often[each.name] == 1 else each.exact

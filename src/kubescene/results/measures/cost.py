@@ -1,42 +1,185 @@
-"""What the nodes cost, by a price list. Without one there is no cost, not a cost of 0."""
+"""What machines and nodes cost, and what for. Without a price there is no cost, not a cost of 0."""
 
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import partial
 
-from kubescene.results.ledger import Ledger
-from kubescene.results.measures.measure import Measure
-from kubescene.results.prices import Prices
+import msgspec
 
-HOUR = 3600 * 10**9
+from kubescene.api.resource_requests import PODS
+from kubescene.results.cost.bill import HOUR, NOTHING, Bill
+from kubescene.results.measures.measure import Measured, Reading, Value, word
+from kubescene.results.over_time.requests import totals_of_all
 
-
-def total(ledger: Ledger, *, prices: Prices) -> float:
-    spent = Fraction(0)
-    for node in ledger.nodes:
-        until = ledger.time if node.ended_time is None else node.ended_time
-        spent += prices.of(node) * Fraction(until - node.created_time, HOUR)
-    return float(spent)
+CURRENCY = "currency"
+"""Stands for the one that prices are in."""
+GROUP = "GROUP"
 
 
-def hourly(ledger: Ledger, *, prices: Prices) -> float:
-    return float(sum((prices.of(node) for node in ledger.standing()), Fraction(0)))
+class CostMeasure(msgspec.Struct, frozen=True, kw_only=True):
+    """A measure of the bill; of runs in which nothing is paid for there is none.
+
+    In ``name``, GROUP stands for a node group: then there is one value for each.
+    """
+
+    name: str
+    meaning: str
+    formula: str
+    unit: str
+    of: Callable[[Reading], Value]
+    of_group: Callable[[Bill, str], Value] | None = None
+
+    def values(self, reading: Reading) -> Iterator[Measured]:
+        bill = reading.bill
+        if not bill.exists:
+            return
+        unit = self.unit.replace(CURRENCY, bill.currency or CURRENCY)
+        if self.of_group is None:
+            yield Measured(self.name, self.of(reading), self.meaning, self.name, unit)
+            return
+        for group in sorted(filter(None, bill.groups)):
+            name, exact = (self.name.replace(GROUP, each) for each in (word(group), group))
+            meaning = self.meaning.replace(GROUP, group)
+            yield Measured(name, self.of_group(bill, group), meaning, exact, unit)
 
 
-def cost_measures(prices: Prices) -> tuple[Measure, ...]:
-    """The measures that a price list gives a value."""
-    return (
-        Measure(
-            name="cost",
-            meaning="What the nodes cost for the virtual time that they existed.",
-            formula="sum over nodes of hourly price * hours from creation to removal or end",
-            unit=prices.currency,
-            of=partial(total, prices=prices),
+def number(amount: Fraction | None) -> Value:
+    return None if amount is None else float(amount)
+
+
+def total(reading: Reading) -> Value:
+    return number(reading.bill.total)
+
+
+def hourly(reading: Reading) -> Value:
+    return number(reading.bill.per_hour)
+
+
+def part(reading: Reading, *, name: str) -> Value:
+    return number(reading.bill.part(name))
+
+
+def by_pod_hour(reading: Reading) -> Value:
+    cost, time = reading.bill.total, reading.ledger.requested_time.get(PODS, 0)
+    return None if cost is None or not time else float(cost / Fraction(time, HOUR))
+
+
+def by_requests(reading: Reading) -> Value:
+    cost, totals = reading.bill.total, reading.made(totals_of_all)
+    if cost is None or totals is None or not totals.requests:
+        return None
+    return float(cost * 1_000_000 / totals.requests)
+
+
+def hours(reading: Reading) -> Value:
+    machines = [each for each in reading.bill.charges if each.machine is not None]
+    return float(sum((each.hours for each in machines), NOTHING)) if machines else None
+
+
+def unpriced(reading: Reading) -> Value:
+    return reading.bill.unpriced
+
+
+def of_group(bill: Bill, group: str) -> Value:
+    charges = bill.groups[group]
+    if any(each.per_hour is None for each in charges):
+        return None
+    return float(sum((each.cost for each in charges), NOTHING))
+
+
+def nothing(reading: Reading) -> Value:
+    del reading
+    return None
+
+
+MEASURES = (
+    CostMeasure(
+        name="cost",
+        meaning=(
+            "What the machines cost for the virtual time that they were paid for, and nodes that "
+            "belong to none for the time that they existed."
         ),
-        Measure(
-            name="cost_per_hour",
-            meaning="What the nodes that exist at the end cost in an hour.",
-            formula="sum over nodes of hourly price",
-            unit=f"{prices.currency} per hour",
-            of=partial(hourly, prices=prices),
+        formula=(
+            "sum over instances of hourly price * hours from launch to end, and over other nodes "
+            "of hourly price * hours from creation to removal, or end of the run"
         ),
-    )
+        unit=CURRENCY,
+        of=total,
+    ),
+    CostMeasure(
+        name="cost_per_hour",
+        meaning="What those that are there at the end cost in an hour.",
+        formula="sum over instances that have not ended, and other nodes, of hourly price",
+        unit=f"{CURRENCY} per hour",
+        of=hourly,
+    ),
+    *(
+        CostMeasure(
+            name=f"cost_{name}",
+            meaning=meaning,
+            formula=formula,
+            unit=CURRENCY,
+            of=partial(part, name=name),
+        )
+        for name, meaning, formula in (
+            (
+                "requested",
+                "The part of the cost that pods asked for.",
+                "sum of cost * mean over cpu, memory of requested * time / (capacity * paid time)",
+            ),
+            (
+                "idle",
+                "The part of the cost that nodes offered and no pod asked for.",
+                "sum of cost * mean over cpu, memory of (allocatable - requested) * time / "
+                "(capacity * paid time)",
+            ),
+            (
+                "unallocatable",
+                "The part of the cost that nodes keep for themselves.",
+                "sum of cost * mean over cpu, memory of (capacity - allocatable) * time / "
+                "(capacity * paid time)",
+            ),
+            (
+                "without_node",
+                "The part of the cost for machines without a node: they boot, failed, or are gone.",
+                "sum of cost * (paid time - time with a node) / paid time",
+            ),
+        )
+    ),
+    CostMeasure(
+        name="cost_per_pod_hour",
+        meaning="The cost for each hour that a pod was on a node.",
+        formula="cost / sum over pods of hours on a node that exists",
+        unit=f"{CURRENCY} per pod and hour",
+        of=by_pod_hour,
+    ),
+    CostMeasure(
+        name="cost_per_million_requests",
+        meaning="The cost for each million requests of all Traffic; absent without a request.",
+        formula="cost * 1000000 / sum over Traffic of requests",
+        unit=f"{CURRENCY} per million requests",
+        of=by_requests,
+    ),
+    CostMeasure(
+        name="instance_hours",
+        meaning="Hours for which instances of node groups were paid for.",
+        formula="sum over instances of end, or end of the run, - launch",
+        unit="hours",
+        of=hours,
+    ),
+    CostMeasure(
+        name="unpriced",
+        meaning="Machines and nodes whose price nobody knows, and which no cost counts.",
+        formula="number of instances that were launched, and other nodes, without a price",
+        unit="machines",
+        of=unpriced,
+    ),
+    CostMeasure(
+        name=f"cost_of_{GROUP}",
+        meaning=f"What the machines of {GROUP} cost.",
+        formula="sum over its instances of hourly price * hours from launch to end",
+        unit=CURRENCY,
+        of=nothing,
+        of_group=of_group,
+    ),
+)

@@ -5,12 +5,15 @@ A measure without a value (no node, no pod, no time) is None, never 0 or NaN.
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import msgspec
 
 from kubescene.api.resource_requests import CPU, MEMORY, PODS
+from kubescene.results.cost.bill import Bill
+from kubescene.results.cost.prices import Prices
 from kubescene.results.ledger import Ledger
+from kubescene.results.over_time.scaling import ToldRun
 
 Number: TypeAlias = int | float
 Value: TypeAlias = Number | None
@@ -19,34 +22,40 @@ RESOURCE, WORKLOAD = "RESOURCE", "WORKLOAD"
 SHARE = "share"
 
 
+Basis: TypeAlias = Callable[[ToldRun], Any]
+"""What several measures look at is made of a run once."""
+
+
 class Reading:
-    """A ledger that several measures look at; what they share is worked out once."""
+    """A run that several measures look at; what they share is worked out once."""
 
-    def __init__(self, ledger: Ledger) -> None:
-        self.ledger = ledger
-        self._known: dict[Callable[[Ledger], Any], Any] = {}
+    def __init__(self, source: ToldRun, prices: Prices | None = None) -> None:
+        self.source = source
+        self.ledger = source.ledger
+        self.bill = Bill(source.ledger, prices)
+        self._known: dict[Basis, Any] = {}
 
-    def made(self, basis: Callable[[Ledger], Any]) -> Any:
-        """What ``basis`` makes of the ledger."""
+    def made(self, basis: Basis) -> Any:
+        """What ``basis`` makes of the run."""
         if basis not in self._known:
-            self._known[basis] = basis(self.ledger)
+            self._known[basis] = basis(self.source)
         return self._known[basis]
 
 
-def as_it_is(ledger: Ledger) -> Ledger:
-    """The basis of a measure that looks at the ledger itself."""
-    return ledger
+def the_ledger(source: ToldRun) -> Ledger:
+    """The basis of a measure that looks at nothing else."""
+    return source.ledger
 
 
 class Measure(msgspec.Struct, frozen=True, kw_only=True):
-    """``of`` gives its value for what ``basis`` makes of a ledger: the ledger, if none is named."""
+    """``of`` gives its value for what ``basis`` makes of a run: its ledger, if none is named."""
 
     name: str
     meaning: str
     formula: str
     unit: str
     of: Callable[[Any], Value]
-    basis: Callable[[Ledger], Any] = as_it_is
+    basis: Basis = the_ledger
 
     def values(self, reading: Reading) -> Iterator["Measured"]:
         """Its one value."""
@@ -71,9 +80,10 @@ class ResourceMeasure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WorkloadMeasure(msgspec.Struct, frozen=True, kw_only=True):
-    """A measure of every workload; in ``name``, WORKLOAD stands for ``namespace_name``.
+    """A measure of every workload, or of what its ``meaning`` says.
 
-    ``of`` gives namespace, name and value of each, for what ``basis`` makes of a ledger.
+    In ``name``, WORKLOAD stands for ``namespace_name``. ``of`` gives namespace, name and value of
+    each, for what ``basis`` makes of a run.
     """
 
     name: str
@@ -81,7 +91,7 @@ class WorkloadMeasure(msgspec.Struct, frozen=True, kw_only=True):
     formula: str
     unit: str
     of: Callable[[Any], Iterable[tuple[str, str, Value]]]
-    basis: Callable[[Ledger], Any]
+    basis: Basis
 
     def values(self, reading: Reading) -> Iterator["Measured"]:
         """One value per workload."""
@@ -101,9 +111,22 @@ class Measured(NamedTuple):
     value: Value
     meaning: str
     exact: str
+    unit: str = ""
+    """Where it is not that of the measure."""
 
 
-AnyMeasure: TypeAlias = Measure | ResourceMeasure | WorkloadMeasure
+class AnyMeasure(Protocol):
+    """What all of them have."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def meaning(self) -> str: ...
+    @property
+    def formula(self) -> str: ...
+    @property
+    def unit(self) -> str: ...
+    def values(self, reading: Reading) -> Iterator[Measured]: ...
 
 
 def resources(ledger: Ledger) -> list[str]:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from kubescene.results.ledger import Ledger
 from kubescene.results.measures.measure import Measure, Value
+from kubescene.results.over_time.scaling import ToldRun
 
 SECOND = 10**9
 
@@ -27,8 +28,9 @@ class Waits(NamedTuple):
         return self.bound + self.unbound
 
 
-def waits(ledger: Ledger) -> Waits:
+def waits(source: ToldRun) -> Waits:
     """All pods that did not come with a node."""
+    ledger = source.ledger
     pods = [pod for pod in ledger.pods if not pod.came_with_node]
     until = ledger.time
     return Waits(

@@ -5,18 +5,19 @@ from collections.abc import Iterable, Iterator
 from kubescene.results.measures import (
     allocation,
     balance,
+    cost,
     extent,
     fragmentation,
     pending,
     pod_counts,
     preemptions,
+    requests,
+    scaling,
     scheduling,
     utilization,
     workloads,
 )
-from kubescene.results.measures.cost import cost_measures
 from kubescene.results.measures.measure import AnyMeasure
-from kubescene.results.prices import Prices
 
 INTRODUCTION = """\
 # Measures
@@ -54,7 +55,11 @@ name; expectations and sweeps use the same names. This page is made from the cod
 """
 
 PRICES = """\
-Only with a price list (`--prices FILE`, `measures(prices=...)`):
+Only where something is paid for: Instances of [node groups](../guides/node-groups.md) that say what
+they cost, or whatever a price list (`--prices FILE`, `measures(prices=...)`) has a price for. A
+price list wins over what groups say. **GROUP** stands for every node group, as a word. Prices in
+several currencies make no sum. Half of a price is for cpu, half for memory; a node counts as what
+it offered last, and what pods ask for beyond that is nobody's.
 
 ```yaml
 currency: USD
@@ -84,6 +89,19 @@ SECTIONS: tuple[tuple[str, str, tuple[AnyMeasure, ...]], ...] = (
         "nobody owns, by namespace and name, as words as well.\n",
         workloads.MEASURES,
     ),
+    (
+        "Scaling",
+        "What [autoscalers](../guides/horizontal-autoscaling.md) decided; absent without any.\n",
+        scaling.MEASURES,
+    ),
+    (
+        "Requests",
+        "Of [Traffic objects](../guides/traffic-objects.md); absent without any. Response times\n"
+        "are said twice: of all that ended, where a failure took its time-out, and of those that\n"
+        "were *served* alone. They are of histograms, at most a sixteenth too small. **WORKLOAD**\n"
+        "stands for a Traffic, by namespace and name.\n",
+        requests.MEASURES,
+    ),
     ("Utilisation of nodes", "", utilization.MEASURES),
     ("Balance", "", balance.MEASURES),
     (
@@ -91,7 +109,7 @@ SECTIONS: tuple[tuple[str, str, tuple[AnyMeasure, ...]], ...] = (
         "Only amounts count: taints, affinity and other rules of the scheduler are not asked.\n",
         fragmentation.MEASURES,
     ),
-    ("Cost", PRICES, cost_measures(Prices(currency="currency"))),
+    ("Cost", PRICES, cost.MEASURES),
 )
 
 

@@ -41,6 +41,10 @@ def nodes(ledger: Ledger) -> int:
     return ledger.totals.nodes
 
 
+def nodes_most(ledger: Ledger) -> int:
+    return max((each.nodes for each in ledger.instants), default=0)
+
+
 def empty(ledger: Ledger) -> int:
     return sum(not node.room.requested[PODS] for node in ledger.standing())
 
@@ -52,6 +56,13 @@ MEASURES = (
         formula="number of nodes",
         unit="nodes",
         of=nodes,
+    ),
+    Measure(
+        name="nodes_most",
+        meaning="The most nodes that existed at the end of an instant of virtual time.",
+        formula="max over instants of number of nodes",
+        unit="nodes",
+        of=nodes_most,
     ),
     Measure(
         name="nodes_empty",

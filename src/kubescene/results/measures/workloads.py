@@ -15,23 +15,24 @@ from kubescene.results.measures.measure import (
 )
 from kubescene.results.measures.pending import Waits, total, waits
 from kubescene.results.over_time.entries import CRON_JOB, JOB, WorkloadEntry
+from kubescene.results.over_time.scaling import ToldRun
 from kubescene.results.over_time.workloads import Group, Workloads, covered, taken
 
 JOBS = (JOB, CRON_JOB)
 
 
-class Standing(NamedTuple):
+class StandingWorkloads(NamedTuple):
     """Workloads that say how many of their pods are available, and their account."""
 
     workloads: Workloads
     groups: list[Group]
 
 
-def standing(ledger: Ledger) -> Standing:
+def standing(source: ToldRun) -> StandingWorkloads:
     """The newest of every name; one that came again replaces the one before."""
-    workloads = Workloads(ledger)
+    workloads = Workloads(source.ledger)
     newest = {group.key: group for group in workloads.own if group.entry is not None}
-    return Standing(
+    return StandingWorkloads(
         workloads, [each for each in newest.values() if entry_of(each).kind not in JOBS]
     )
 
@@ -75,22 +76,22 @@ def below_budgets(ledger: Ledger) -> Value:
 
 
 def of_each(
-    standing: Standing, of: Callable[[Standing, Group], Value]
+    standing: StandingWorkloads, of: Callable[[StandingWorkloads, Group], Value]
 ) -> Iterator[tuple[str, str, Value]]:
     for group in standing.groups:
         yield group.namespace, group.name, of(standing, group)
 
 
-def least_available(standing: Standing, group: Group) -> Value:
+def least_available(standing: StandingWorkloads, group: Group) -> Value:
     del standing
     return entry_of(group).least_available
 
 
-def below(standing: Standing, group: Group) -> Value:
+def below(standing: StandingWorkloads, group: Group) -> Value:
     return standing.workloads.below(group)
 
 
-def last_rollout(standing: Standing, group: Group) -> Value:
+def last_rollout(standing: StandingWorkloads, group: Group) -> Value:
     del standing
     entry = entry_of(group)
     return taken(entry.rollouts[-1]) if entry.rollouts else None

@@ -28,14 +28,14 @@ SUPERSEDED = "Superseded"
 """States of a roll-out."""
 
 
-class Moment(NamedTuple):
+class WrittenAt(NamedTuple):
     """When something was written."""
 
     step: ScenarioStep
     time: int
 
 
-class Counts(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class WorkloadCounts(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """What a workload says of itself from an instant on.
 
     ``least_available`` is the least that it said within that instant. A Job and a CronJob have no
@@ -55,18 +55,18 @@ class Counts(msgspec.Struct, frozen=True, array_like=True, gc=False):
     least_available: int | None = None
 
     @property
-    def still(self) -> "Counts":
+    def still(self) -> "WorkloadCounts":
         """The same, when its instant is over."""
         return msgspec.structs.replace(self, least_available=self.available)
 
-    def after(self, before: "Counts") -> "Counts":
+    def after(self, before: "WorkloadCounts") -> "WorkloadCounts":
         """The same, where pods that become available one by one in an instant are no less."""
         least, known = self.least_available, before.available
         is_dip = least is not None and known is not None and least < known
         return self if is_dip else self.still
 
 
-NO_COUNTS = Counts()
+NO_COUNTS = WorkloadCounts()
 
 
 class RolloutEntry(msgspec.Struct, array_like=True):
@@ -92,7 +92,7 @@ class WorkloadEntry(msgspec.Struct, eq=False):
     end_time: int | None = None
     labels: Labels = {}
     """Of its pods, by its template."""
-    history: list[Counts] = []
+    history: list[WorkloadCounts] = []
     rollouts: list[RolloutEntry] = []
     full_time: int | None = None
     """When as many were available as it wants, for the first time."""
@@ -101,7 +101,7 @@ class WorkloadEntry(msgspec.Struct, eq=False):
     least_time: int | None = None
 
     @property
-    def now(self) -> Counts:
+    def now(self) -> WorkloadCounts:
         """What it said last."""
         return self.history[-1] if self.history else NO_COUNTS
 

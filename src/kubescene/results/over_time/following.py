@@ -16,15 +16,17 @@ from kubescene.results.over_time.entries import (
     GOING_ON,
     JOB,
     NO_COUNTS,
+    REPLICA_SET,
     STALLED,
     STATEFUL_SET,
     SUPERSEDED,
     BudgetEntry,
-    Counts,
-    Moment,
     RolloutEntry,
+    WorkloadCounts,
     WorkloadEntry,
+    WrittenAt,
 )
+from kubescene.results.states import text_of
 
 OWNERS = frozenset({DEPLOYMENT, CRON_JOB, STATEFUL_SET, DAEMON_SET})
 """Kinds that own other workloads."""
@@ -65,7 +67,7 @@ class _Spec(msgspec.Struct, frozen=True, rename="camel"):
     update_strategy: _Strategy | None = None
 
 
-class _Condition(msgspec.Struct, frozen=True):
+class _WorkloadCondition(msgspec.Struct, frozen=True):
     type: str = ""
     status: str = ""
     reason: str = ""
@@ -122,7 +124,7 @@ class _TemplateMetadata(msgspec.Struct, frozen=True):
     labels: dict[str, str] | None = None
 
 
-class _Template(msgspec.Struct, frozen=True):
+class _PodTemplate(msgspec.Struct, frozen=True):
     metadata: _TemplateMetadata = _TemplateMetadata()
 
 
@@ -144,8 +146,8 @@ class _BudgetText(msgspec.Struct, frozen=True):
 
 _WORKLOAD = msgspec.json.Decoder(WorkloadText)
 _BUDGET = msgspec.json.Decoder(_BudgetText)
-_CONDITIONS = msgspec.json.Decoder(tuple[_Condition, ...] | None)
-_TEMPLATE = msgspec.json.Decoder(_Template)
+_CONDITIONS = msgspec.json.Decoder(tuple[_WorkloadCondition, ...] | None)
+_TEMPLATE = msgspec.json.Decoder(_PodTemplate)
 
 
 class WorkloadFollower:
@@ -157,18 +159,26 @@ class WorkloadFollower:
         self._entries, self._budgets, self._owners = entries, budgets, owners
         self._standing: dict[WorkloadKey, WorkloadEntry] = {}
         self._templates: dict[WorkloadKey, bytes] = {}
-        self._jobs: dict[WorkloadKey, Counts] = {}
+        self._jobs: dict[WorkloadKey, WorkloadCounts] = {}
         """What was last said by Jobs that a CronJob owns."""
         self._protecting: dict[WorkloadKey, BudgetEntry] = {}
 
     # -- workloads -------------------------------------------------------------------------
 
     def written(
-        self, kind: str, namespace: str, name: str, uid: str, text: Any, when: Moment
+        self,
+        kind: str,
+        namespace: str,
+        name: str,
+        uid: str,
+        fact: Any,
+        when: WrittenAt,
     ) -> None:
-        """A workload was created or changed."""
+        """A workload was created or changed, as a fact or its line says."""
         key = namespace, f"{kind}/{name}"
-        told = _WORKLOAD.decode(text)
+        if kind == REPLICA_SET and owner_key(*key) in self._owners:
+            return  # Its Deployment tells of its pods.
+        told = _WORKLOAD.decode(text_of(fact))
         owner = controller_of(told)
         if owner:
             self._owners[owner_key(*key)] = owner
@@ -187,7 +197,7 @@ class WorkloadFollower:
         elif not entry.labels:
             entry.labels = template_labels(told)
 
-    def removed(self, kind: str, namespace: str, name: str, when: Moment) -> None:
+    def removed(self, kind: str, namespace: str, name: str, when: WrittenAt) -> None:
         """The deletion of a workload was accepted."""
         key = namespace, f"{kind}/{name}"
         entry = self._standing.pop(key, None)
@@ -199,14 +209,16 @@ class WorkloadFollower:
             gone = {"pods": parent.now.pods - before.pods, "ready": parent.now.ready - before.ready}
             self._told(parent, msgspec.structs.replace(parent.now, **gone), when)
 
-    def restarted(self, namespace: str, owner: str, times: int, when: Moment) -> None:
+    def restarted(self, namespace: str, owner: str, times: int, when: WrittenAt) -> None:
         """Containers of a pod have begun once more; ``owner`` is the controller that made it."""
         entry = self._standing.get((namespace, top_owner(self._owners, namespace, owner)))
         if entry is not None:
             restarts = entry.now.restarts + times
             self._told(entry, msgspec.structs.replace(entry.now, restarts=restarts), when)
 
-    def _job_written(self, key: WorkloadKey, told: WorkloadText, owner: str, when: Moment) -> None:
+    def _job_written(
+        self, key: WorkloadKey, told: WorkloadText, owner: str, when: WrittenAt
+    ) -> None:
         """A Job of a CronJob says how far it is: so much more has its CronJob done."""
         before, now = self._jobs.get(key, NO_COUNTS), counts_of(JOB, told, NO_COUNTS)
         self._jobs[key] = now
@@ -220,7 +232,7 @@ class WorkloadFollower:
         }
         self._told(parent, msgspec.structs.replace(parent.now, **changed), when)
 
-    def _told(self, entry: WorkloadEntry, counts: Counts, when: Moment) -> None:
+    def _told(self, entry: WorkloadEntry, counts: WorkloadCounts, when: WrittenAt) -> None:
         """Note what an entry says now, if that is something else than before."""
         history, least = entry.history, counts.available
         last = history[-1] if history else None
@@ -232,7 +244,7 @@ class WorkloadFollower:
                 if least is not None and last.least_available is not None:
                     least = min(least, last.least_available)
         history.append(
-            Counts(
+            WorkloadCounts(
                 when.time,
                 when.step.major,
                 counts.desired,
@@ -248,7 +260,7 @@ class WorkloadFollower:
         )
         self._reach(entry, counts, when)
 
-    def _reach(self, entry: WorkloadEntry, counts: Counts, when: Moment) -> None:
+    def _reach(self, entry: WorkloadEntry, counts: WorkloadCounts, when: WrittenAt) -> None:
         """It may have all that it wants for the first time, or less than ever since."""
         available = counts.available
         if available is None:
@@ -261,7 +273,7 @@ class WorkloadFollower:
             entry.least_available, entry.least_time = available, when.time
 
     def _roll(
-        self, key: WorkloadKey, entry: WorkloadEntry, told: WorkloadText, when: Moment
+        self, key: WorkloadKey, entry: WorkloadEntry, told: WorkloadText, when: WrittenAt
     ) -> None:
         """A new template begins a roll-out; one that goes on may be over."""
         template, before = bytes(told.spec.template), self._templates.get(key)
@@ -282,7 +294,7 @@ class WorkloadFollower:
 
     # -- budgets ---------------------------------------------------------------------------
 
-    def budget_written(self, namespace: str, name: str, text: Any, when: Moment) -> None:
+    def budget_written(self, namespace: str, name: str, text: Any, when: WrittenAt) -> None:
         """A PodDisruptionBudget was created or changed."""
         told = _BUDGET.decode(text)
         budget = self._protecting.get((namespace, name))
@@ -294,7 +306,7 @@ class WorkloadFollower:
         if told.status is not None:
             take_over(budget, told.status, when.time)
 
-    def budget_removed(self, namespace: str, name: str, when: Moment) -> None:
+    def budget_removed(self, namespace: str, name: str, when: WrittenAt) -> None:
         budget = self._protecting.pop((namespace, name), None)
         if budget is not None:
             budget.end_time = when.time
@@ -324,7 +336,7 @@ def rise(budget: BudgetEntry, time: int) -> None:
         budget.below[-1] = budget.below[-1][0], time
 
 
-def begin_rollout(entry: WorkloadEntry, when: Moment) -> None:
+def begin_rollout(entry: WorkloadEntry, when: WrittenAt) -> None:
     if entry.rollouts and entry.rollouts[-1].end_time is None:
         entry.rollouts[-1].state = SUPERSEDED
     entry.rollouts.append(RolloutEntry(*when))
@@ -358,13 +370,13 @@ def template_labels(told: WorkloadText) -> dict[str, str]:
     return _TEMPLATE.decode(template).metadata.labels or {} if template != NOTHING else {}
 
 
-def counts_of(kind: str, told: WorkloadText, before: Counts) -> Counts:
+def counts_of(kind: str, told: WorkloadText, before: WorkloadCounts) -> WorkloadCounts:
     """What a workload says of its pods; what it does not say is as before."""
     spec, status = told.spec, told.status
     if kind == CRON_JOB:
         return before
     if kind == JOB:
-        return Counts(
+        return WorkloadCounts(
             desired=spec.parallelism if spec.completions is None else spec.completions,
             pods=0 if status.active == NOTHING else int(bytes(status.active)),
             ready=status.ready or 0,
@@ -373,7 +385,7 @@ def counts_of(kind: str, told: WorkloadText, before: Counts) -> Counts:
             restarts=before.restarts,
         )
     if kind == DAEMON_SET:
-        return Counts(
+        return WorkloadCounts(
             desired=status.desired_number_scheduled,
             pods=status.current_number_scheduled,
             updated=status.updated_number_scheduled,
@@ -381,7 +393,7 @@ def counts_of(kind: str, told: WorkloadText, before: Counts) -> Counts:
             available=status.number_available,
             restarts=before.restarts,
         )
-    return Counts(
+    return WorkloadCounts(
         desired=1 if spec.replicas is None else spec.replicas,
         pods=status.replicas,
         updated=status.updated_replicas if kind in ROLLING else None,
@@ -391,7 +403,7 @@ def counts_of(kind: str, told: WorkloadText, before: Counts) -> Counts:
     )
 
 
-def is_same(one: Counts, other: Counts) -> bool:
+def is_same(one: WorkloadCounts, other: WorkloadCounts) -> bool:
     """Whether both say the same, whenever that was."""
     return (
         one.ready == other.ready

@@ -4,17 +4,21 @@ Response times are said twice: of those that were served, and of all, where thos
 their time-out.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
+from kubescene.controllers.builtin.traffic.facts import TrafficMeasured
 from kubescene.flows.percentiles import nearest_rank
 from kubescene.results.clockwork import Clockwork
-from kubescene.results.sources import RunSource
+from kubescene.results.over_time.scaling import ToldRun
+from kubescene.timeline import CustomFact
 
-MEASURED = "TrafficMeasured"
+MEASURED = TrafficMeasured.__name__
 """What the controller of Traffic objects tells."""
 PER_MS, PER_S = 10**6, 10**9
+ENDLESS = 1 << 63
+"""How long one takes that fails without a time-out."""
 
 
 class WindowRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,12 +48,14 @@ class WindowRow(msgspec.Struct, frozen=True, kw_only=True):
     p50_ms: float | None
     p95_ms: float | None
     p99_ms: float | None
+    objective_ms: float
 
 
 class TrafficRow(msgspec.Struct, frozen=True, kw_only=True):
     """All requests of a Traffic whose windows are over.
 
-    Percentiles are of histograms: at most a sixteenth too small.
+    Percentiles are of histograms: at most a sixteenth too small. ``inexact`` says what was
+    simulated in another way than it would be, in some window.
     """
 
     traffic: str
@@ -67,52 +73,14 @@ class TrafficRow(msgspec.Struct, frozen=True, kw_only=True):
     served_p50_ms: float | None
     served_p95_ms: float | None
     served_p99_ms: float | None
+    served_max_ms: float | None
     p50_ms: float | None
     p95_ms: float | None
     p99_ms: float | None
+    inexact: str
 
 
-class _Counts(msgspec.Struct, frozen=True):
-    """What is read of such a fact; somebody else may tell another of that name."""
-
-    arrived: int
-    succeeded: int
-    timed_out: int
-    refused: int
-    killed: int
-    inside: int
-    good: int
-    served: tuple[int | None, ...]
-    all: tuple[int | None, ...]
-    times: tuple[tuple[int, int], ...]
-
-    @property
-    def failed(self) -> int:
-        return self.timed_out + self.refused + self.killed
-
-
-class _TrafficMeasured(msgspec.Struct, frozen=True):
-    namespace: str
-    name: str
-    window: int
-    ready: int
-    cpu: int
-    timeout: int
-    percentile: float
-    counts: _Counts
-
-    @property
-    def traffic(self) -> str:
-        return f"{self.namespace}/{self.name}"
-
-    @property
-    def is_met(self) -> bool:
-        """Whether so many of those completed were good as the objective wants."""
-        done = self.counts.succeeded + self.counts.failed
-        return self.counts.good * 100 >= self.percentile * done
-
-
-def window_rows(source: RunSource) -> Iterator[WindowRow]:
+def window_rows(source: ToldRun) -> Iterator[WindowRow]:
     """All of them, in their order, read anew."""
     clock = Clockwork(source.ledger)
     for step, time, told in _measured(source):
@@ -142,72 +110,187 @@ def window_rows(source: RunSource) -> Iterator[WindowRow]:
             p50_ms=all_p50,
             p95_ms=all_p95,
             p99_ms=all_p99,
+            objective_ms=told.objective / PER_MS,
         )
 
 
-def traffic_rows(source: RunSource) -> Iterator[TrafficRow]:
+def traffic_rows(source: ToldRun) -> Iterator[TrafficRow]:
     """One for each Traffic, in the order in which they were first measured."""
-    found: dict[str, list[_TrafficMeasured]] = {}
-    for _, _, told in _measured(source):
-        found.setdefault(told.traffic, []).append(told)
-    for traffic, windows in found.items():
-        yield _summed(traffic, windows)
+    for total in totals_by_traffic(source).values():
+        yield total.row()
 
 
-def _measured(source: RunSource) -> Iterator[tuple[str, int, _TrafficMeasured]]:
-    for fact in source.custom_facts():
+def _measured(source: ToldRun) -> Iterator[tuple[str, int, TrafficMeasured]]:
+    if MEASURED in source.ledger.custom_facts:
+        yield from measured(source.custom_facts())
+
+
+def measured(facts: Iterable[CustomFact]) -> Iterator[tuple[str, int, TrafficMeasured]]:
+    """What was told of windows, with step and time."""
+    for fact in facts:
         if fact.kind == MEASURED:
             try:
-                yield str(fact.step), fact.time, fact.read(_TrafficMeasured)
+                yield str(fact.step), fact.time, fact.read(TrafficMeasured)
             except msgspec.ValidationError:
                 continue
 
 
-def _summed(traffic: str, windows: list[_TrafficMeasured]) -> TrafficRow:
-    counts = [each.counts for each in windows]
-    failed, timeout = sum(each.failed for each in counts), windows[-1].timeout
-    times: dict[int, int] = {}
-    for each in counts:
-        for lower, count in each.times:
-            times[lower] = times.get(lower, 0) + count
-    bounds = sorted(times.items())
-    served = [_of_histogram(bounds, 0, -1, percent) for percent in (50, 95, 99)]
-    everybody = [_of_histogram(bounds, failed, timeout, percent) for percent in (50, 95, 99)]
-    return TrafficRow(
-        traffic=traffic,
-        requests=sum(each.arrived for each in counts),
-        succeeded=sum(each.succeeded for each in counts),
-        good=sum(each.good for each in counts),
-        failed=failed,
-        timed_out=sum(each.timed_out for each in counts),
-        refused=sum(each.refused for each in counts),
-        killed=sum(each.killed for each in counts),
-        inside=counts[-1].inside,
-        cpu_hours=sum(each.cpu * each.window for each in windows) / (3600 * PER_S * 1000),
-        windows=len(windows),
-        windows_met=sum(each.is_met for each in windows),
-        served_p50_ms=served[0],
-        served_p95_ms=served[1],
-        served_p99_ms=served[2],
-        p50_ms=everybody[0],
-        p95_ms=everybody[1],
-        p99_ms=everybody[2],
-    )
+class WindowTotals:
+    """Windows of one Traffic, or of several, summed up. Times are nanoseconds."""
+
+    def __init__(self, traffic: str) -> None:
+        self.traffic = traffic
+        self.requests = self.succeeded = self.good = 0
+        self.timed_out = self.refused = self.killed = 0
+        self.windows = self.windows_met = 0
+        self.used = 0
+        """Millicores times nanoseconds."""
+        self.length = 0
+        """Of all windows."""
+        self.missed = 0
+        """How long the windows were in which the objective was missed."""
+        self.longest: int | None = None
+        self.starts: list[int] = []
+        """How long pods took from their creation until they served."""
+        self.objective = 0
+        """Within which a response is good, as it was said last."""
+        self.inexact: dict[str, None] = {}
+        self._inside: dict[str, int] = {}
+        self._served: dict[int, int] = {}
+        self._failed: dict[int, int] = {}
+        """How many failed, by their time-outs."""
+
+    @property
+    def failed(self) -> int:
+        return self.timed_out + self.refused + self.killed
+
+    @property
+    def inside(self) -> int:
+        """At the end of the last windows."""
+        return sum(self._inside.values())
+
+    def add(self, told: TrafficMeasured) -> None:
+        counts = told.counts
+        self.requests += counts.arrived
+        self.succeeded += counts.succeeded
+        self.good += counts.good
+        self.timed_out += counts.timed_out
+        self.refused += counts.refused
+        self.killed += counts.killed
+        self.windows += 1
+        self.windows_met += told.is_met
+        self.length += told.window
+        self.missed += 0 if told.is_met else told.window
+        self.used += told.cpu * told.window
+        self.starts += told.started
+        self._inside[told.traffic] = counts.inside
+        self.objective = told.objective
+        if told.inexact:
+            self.inexact.setdefault(told.inexact)
+        longest = counts.served[-1] if counts.served else None
+        if longest is not None:
+            self.longest = max(longest, self.longest or 0)
+        for lower, count in counts.times:
+            self._served[lower] = self._served.get(lower, 0) + count
+        if counts.failed:
+            self._failed[told.timeout] = self._failed.get(told.timeout, 0) + counts.failed
+
+    def of_served(self, percent: float) -> int | None:
+        """The percentile of those that were served."""
+        return of_histogram(sorted(self._served.items()), percent)
+
+    def of_all(self, percent: float) -> int | None:
+        """The same of all that ended; None where the rank falls on one without a time-out."""
+        failed = [(t if t >= 0 else ENDLESS, count) for t, count in self._failed.items()]
+        found = of_histogram(sorted([*self._served.items(), *failed]), percent)
+        return None if found == ENDLESS else found
+
+    def row(self) -> TrafficRow:
+        p50, p95, p99 = (_milliseconds(self.of_all(percent)) for percent in (50, 95, 99))
+        served = [_milliseconds(self.of_served(percent)) for percent in (50, 95, 99)]
+        return TrafficRow(
+            traffic=self.traffic,
+            requests=self.requests,
+            succeeded=self.succeeded,
+            good=self.good,
+            failed=self.failed,
+            timed_out=self.timed_out,
+            refused=self.refused,
+            killed=self.killed,
+            inside=self.inside,
+            cpu_hours=self.used / (3600 * PER_S * 1000),
+            windows=self.windows,
+            windows_met=self.windows_met,
+            served_p50_ms=served[0],
+            served_p95_ms=served[1],
+            served_p99_ms=served[2],
+            served_max_ms=_milliseconds(self.longest),
+            p50_ms=p50,
+            p95_ms=p95,
+            p99_ms=p99,
+            inexact="; ".join(self.inexact),
+        )
 
 
-def _of_histogram(
-    bounds: list[tuple[int, int]], failed: int, timeout: int, percent: float
-) -> float | None:
-    served = sum(count for _, count in bounds)
-    if not served + failed:
-        return None
-    rank = nearest_rank(served + failed, percent)
-    if rank > served:
-        return _milliseconds(timeout if timeout >= 0 else None)
-    for lower, count in bounds:
-        rank -= count
+class TrafficParts:
+    """A Traffic in equal parts of a run: the most of any of their windows."""
+
+    def __init__(self, began: int, duration: int, parts: int) -> None:
+        self.rps = [0] * parts
+        self.failed = [0] * parts
+        """A second, as those that came."""
+        self.p99_ms = [0] * parts
+        """Of all that ended."""
+        self.ready = [0] * parts
+        self._began, self._span = began, max(duration, 1)
+
+    def add(self, time: int, told: TrafficMeasured) -> None:
+        counts, parts, window = told.counts, len(self.rps), max(told.window, 1)
+        end, last = time - self._began, len(self.rps) - 1
+        first = min(max(end - window, 0) * parts // self._span, last)
+        until = min(max(-(-end * parts // self._span), first + 1), parts)
+        slowest = counts.all[-1] if counts.all else None
+        values = (
+            (self.rps, -(-counts.arrived * PER_S // window)),
+            (self.failed, -(-counts.failed * PER_S // window)),
+            (self.p99_ms, -(-(slowest or 0) // PER_MS)),
+            (self.ready, told.ready),
+        )
+        for levels, value in values:
+            for place in range(first, until):
+                levels[place] = max(levels[place], value)
+
+
+def totals_by_traffic(source: ToldRun) -> dict[str, WindowTotals]:
+    """By ``NAMESPACE/NAME``, in the order in which they were first measured."""
+    return summed(told for _, _, told in _measured(source))
+
+
+def summed(windows: Iterable[TrafficMeasured]) -> dict[str, WindowTotals]:
+    found: dict[str, WindowTotals] = {}
+    for told in windows:
+        if told.traffic not in found:
+            found[told.traffic] = WindowTotals(told.traffic)
+        found[told.traffic].add(told)
+    return found
+
+
+def totals_of_all(source: ToldRun) -> WindowTotals | None:
+    """Of all Traffics together; None if there is none."""
+    found: WindowTotals | None = None
+    for _, _, told in _measured(source):
+        found = found or WindowTotals("")
+        found.add(told)
+    return found
+
+
+def of_histogram(bounds: list[tuple[int, int]], percent: float) -> int | None:
+    count = sum(each for _, each in bounds)
+    rank = nearest_rank(count, percent)
+    for lower, each in bounds:
+        rank -= each
         if rank <= 0:
-            return _milliseconds(lower)
+            return lower
     return None
 
 

@@ -16,7 +16,7 @@ from kubescene.clock import parse_duration
 from kubescene.errors import ConfigurationError
 from kubescene.results.clockwork import Clockwork
 from kubescene.results.ledger import Ledger
-from kubescene.results.over_time.entries import NO_COUNTS, Counts, WorkloadEntry
+from kubescene.results.over_time.entries import NO_COUNTS, WorkloadCounts, WorkloadEntry
 from kubescene.results.over_time.instants import Sample
 from kubescene.results.over_time.workloads import Group, Workloads
 
@@ -299,7 +299,7 @@ def series_of(
         )
 
 
-def told_by(entry: WorkloadEntry) -> Iterator[tuple[When, Counts]]:
+def told_by(entry: WorkloadEntry) -> Iterator[tuple[When, WorkloadCounts]]:
     before = NO_COUNTS
     for each in entry.history:
         yield (each.time, each.step), each.after(before)
@@ -363,7 +363,7 @@ def levels(entry: WorkloadEntry, ledger: Ledger, parts: int) -> list[int]:
     return parts_of(told, ledger, parts, choose)
 
 
-def number_of(counts: Counts) -> int:
+def number_of(counts: WorkloadCounts) -> int:
     return counts.pods if counts.available is None else counts.available
 
 

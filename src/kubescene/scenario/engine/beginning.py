@@ -17,6 +17,8 @@ from kubescene.timeline.object_facts import state_of
 from kubescene.types import JsonObject
 
 Examine: TypeAlias = Callable[[JsonObject, ScenarioSpec], Sequence[str]]
+Furnish: TypeAlias = Callable[[], Sequence[str]]
+"""Puts into the empty world what is there before the scenario begins; returns warnings."""
 CLEARED_AT_ONCE = 500
 """Objects: about ten milliseconds."""
 
@@ -26,10 +28,11 @@ KINDS = (NODE, POD)
 class Beginning:
     """Comes before the first major step."""
 
-    def __init__(self, play: Play, examine: Examine | None) -> None:
+    def __init__(self, play: Play, examine: Examine | None, furnish: Furnish | None) -> None:
         self._play = play
         self._then = play.tasks.then
         self._examine = examine
+        self._furnish = furnish
 
     def read(self) -> None:
         """Raises `ScenarioError` before anything is touched; else the world is got ready."""
@@ -58,6 +61,9 @@ class Beginning:
     def _begin(self, warnings: tuple[str, ...]) -> None:
         world, recorder = self._play.world, self._play.recorder
         world.begin_anew()
+        if self._furnish is not None:
+            warnings = (*self._furnish(), *warnings)
+            self._furnish = None  # it is large, and done with
         for kept in kept_objects(world.client(ENGINE)):
             recorder.kept(kept)
         self._play.participants.enter(self._play.script.spec)

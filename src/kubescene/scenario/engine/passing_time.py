@@ -42,7 +42,13 @@ class PassingTime:
     def _do_what_is_due(self) -> None:
         revision = self._world.revision
         self._world.event_queue.run_due()
+        self._go_on(revision)
+
+    def _go_on(self, revision: int) -> None:
         self._outstanding.go_on()
+        if self._outstanding.is_halfway:
+            self._then(self._go_on, revision)
+            return
         if self._world.revision != revision or self._participants.is_anybody_awake():
             self._then(self._telling.finish)
             self._rest.come()

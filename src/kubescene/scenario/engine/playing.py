@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from kubescene.clock import ScenarioStep
 from kubescene.control import LivelockError
 from kubescene.errors import KubesceneError, ScenarioError, ScenarioGoneError
-from kubescene.scenario.engine.beginning import Beginning, Examine
+from kubescene.scenario.engine.beginning import Beginning, Examine, Furnish
 from kubescene.scenario.engine.endings import Endings
 from kubescene.scenario.engine.major_steps import MajorSteps
 from kubescene.scenario.engine.play import make_play
@@ -27,6 +27,8 @@ class EngineMoment(NamedTuple):
     phase: StepPhase | None
     waits: bool = False
     """Whether it is another program's turn: nothing happens here until that does something."""
+    is_held: bool = False
+    """Whether somebody holds what is played: nothing happens until it is let go."""
 
 
 class Engine:
@@ -43,12 +45,14 @@ class Engine:
         judge: Judge | None = None,
         stage: Stage | None = None,
         listed: OperationList | None = None,
+        furnish: Furnish | None = None,
     ) -> None:
         """``examine`` says what is remarkable about a spec before it is played, or refuses it.
 
         ``judge`` looks at the end whether the spec's expectations hold; without one nobody does.
         ``stage`` is where programs outside have their turns; without one none can take part.
-        ``listed`` are the operations, if somebody has looked at them already.
+        ``listed`` are the operations, if somebody has looked at them already. ``furnish`` puts into
+        the empty world what is there before the scenario begins.
         """
         play = make_play(world, scenario, recorder, stage, results, folder, listed)
         self.world = world
@@ -59,7 +63,7 @@ class Engine:
         self._script = play.script
         self._participants = play.participants
         self._tasks = play.tasks
-        self._beginning = Beginning(play, examine)
+        self._beginning = Beginning(play, examine, furnish)
         self._endings = Endings(play, judge)
         self._steps = MajorSteps(play, self._endings)
         self._tasks.then(self._read)

@@ -43,8 +43,11 @@ class Rest:
         self._then(self._work, 0)
         self._then(self._settle, self._patience())
 
-    def _go_on(self) -> None:
-        if self._outstanding.go_on():
+    def _go_on(self, wrote: bool = False) -> None:
+        wrote = self._outstanding.go_on() or wrote
+        if self._outstanding.is_halfway:
+            self._then(self._go_on, wrote)
+        elif wrote:
             self.come()
 
     # -- settling ----------------------------------------------------------------------------------

@@ -79,7 +79,6 @@ def scenario_schema() -> JsonObject:
             "spec": spec_schema(),
             "status": status_schema(),
         },
-        "required": ["spec"],
     }
 
 

@@ -347,6 +347,19 @@ DRAIN = record(
         least=1,
     ),
 )
+REPLAY = record(
+    "replayOperation",
+    "Play what others than controllers did in a recorded history, at its instants from now on, "
+    "while virtual time passes. What the world here refuses is told, and the replay goes on.",
+    text(
+        "file",
+        "The history, by its path inside the folder of the scenario: what `kubescene record` "
+        "wrote, or another form of recordings. Only where a file is played, not in a served "
+        "cluster.",
+        required=True,
+    ),
+    text("format", "The form of the history.", default="what the file looks like"),
+)
 DONE = record(
     "doneOperation",
     "The scenario succeeds when this step is complete. Later operations are never played.",
@@ -357,7 +370,7 @@ ADVANCE = record(
     "Let virtual time pass after the step has come to rest. The last operation of its step.",
     text("duration", "How long, such as `90s` or `1h30m`.", required=True),
 )
-OPERATION_BODIES = (CREATE, PATCH, DELETE, EVICT, DRAIN, DONE, ADVANCE)
+OPERATION_BODIES = (CREATE, PATCH, DELETE, EVICT, DRAIN, REPLAY, DONE, ADVANCE)
 
 OPERATION = record(
     "",
@@ -373,7 +386,7 @@ OPERATION = record(
     text(
         "operation",
         "The type, as the drafts of KEP-140 name it. It must match the field that is set.",
-        choices=("Create", "Patch", "Delete", "Evict", "Drain", "Done", "Advance"),
+        choices=("Create", "Patch", "Delete", "Evict", "Drain", "Replay", "Done", "Advance"),
     ),
     *OPERATION_BODIES,
 )
@@ -508,10 +521,15 @@ CONTROLLERS = record(
 
 KUBELET = record(
     "kubelet",
-    "Delays of the stand-in for kubelets. They elapse only under `advanceOperation`.",
+    "The stand-in for kubelets. Delays elapse only under `advanceOperation`.",
     text("startDelay", "From the bind to running.", default="0s"),
     text("readyDelay", "From running to ready.", default="0s"),
     text("terminateDelay", "From deletion to gone, at most the pod's grace period.", default="0s"),
+    flag(
+        "serializeImagePulls",
+        "Whether a node pulls one image after the other, as a kubelet does unless it is told "
+        "otherwise; without it, all at once.",
+    ),
 )
 _PROBES = tuple(
     record(
@@ -521,6 +539,16 @@ _PROBES = tuple(
         amount("passAfter", "It fails until then.", default="0s"),
         amount("failAfter", "It fails from then on."),
         amount("failFor", "And for so long; without it, for good."),
+        items_of(
+            "fails",
+            "It fails at these times, too.",
+            record(
+                "",
+                "A time at which it fails.",
+                amount("after", "From then on.", required=True),
+                amount("for", "For so long; without it, for good."),
+            ),
+        ),
         amount("share", "Of how many runs all of this is true: from 0 to 1.", default="1"),
         text("message", "What the Event says of a probe that fails."),
     )
@@ -551,6 +579,16 @@ _CONTAINER_BEHAVIOUR = (
         default="0",
     ),
     amount("readyTime", "How long a container that runs is not ready; `readyDelay` without it."),
+    amount(
+        "postStartTime",
+        "How long its postStart hook takes: before it is over nothing is probed.",
+        default="0s",
+    ),
+    amount(
+        "postStartFailures",
+        "In how many of its runs, from the first on, the postStart hook fails and it is killed.",
+        default="0",
+    ),
     amount("preStopTime", "How long its preStop hook takes.", default="0s"),
     amount(
         "terminationTime",
@@ -599,7 +637,16 @@ SIMULATION = record(
     "simulation",
     "How the scenario is played.",
     whole("seed", "Where generated names and chance begin.", default="0"),
-    text("startTime", "The first instant of virtual time.", default="2026-01-01T00:00:00Z"),
+    text(
+        "snapshot",
+        "A file beside the scenario: the objects of a cluster, which are there when it begins, as "
+        "they were. Forms: `kubescene snapshot --formats`. Only where a file is played.",
+    ),
+    text(
+        "startTime",
+        "The first instant of virtual time; with a `snapshot`, the newest that it speaks of.",
+        default="2026-01-01T00:00:00Z",
+    ),
     text(
         "explain",
         "What is kept of scheduling decisions: all scores, those of failed attempts, or nothing. "
@@ -620,6 +667,24 @@ SIMULATION = record(
         "clusterAutoscaler",
         "The cluster autoscaler of node groups with a `max`: its flags by their own names, such as "
         "`expander: price`. `mode: Immediate` is for steps without time. Without this, none.",
+        open=True,
+    ),
+    record(
+        "karpenter",
+        "Karpenter, which orders machines for NodePools from what an InstanceCatalogue offers: its "
+        "flags by their own names, such as `batch-idle-duration: 1s`. Without this, none.",
+        open=True,
+    ),
+    record(
+        "horizontalPodAutoscaler",
+        "Flags of the horizontal pod autoscaler of kube-controller-manager by their own names, "
+        "with or without `horizontal-pod-autoscaler-` before them, such as `sync-period: 30s`.",
+        open=True,
+    ),
+    record(
+        "verticalPodAutoscaler",
+        "Flags of recommender and updater of the vertical pod autoscaler by their own names, such "
+        "as `recommendation-margin-fraction: 0.2` or `eviction-tolerance: 0.25`.",
         open=True,
     ),
     whole(
@@ -659,7 +724,6 @@ SPEC = record(
     CONTROLLERS,
     SIMULATION,
     EXPECTATIONS,
-    required=True,
 )
 
 METADATA = record(

@@ -7,13 +7,16 @@ that refuses no pod, stands in `UNTOLD` and has to be known.
 from collections.abc import Iterable
 
 from kubescene.cluster import ClusterOptions, builtin_controllers
+from kubescene.scenario.validation.scaling import KPA, UNASKED
 from kubescene.scenario.validation.unsimulated import (
     ARRIVALS,
     ARRIVED,
-    AUTOSCALER,
+    AUTOSCALERS,
     ENDING,
+    GAP,
     INERT,
     KINDS,
+    PLUGIN_AUTOSCALER,
     POD_FIELDS,
     REQUESTLESS,
     STOLEN,
@@ -43,6 +46,11 @@ Objects of every built-in kind are stored, validated and served. These have no e
 """
 
 TURNED_ON = """\
+So is what autoscalers and their load cannot do: a Traffic to, or an autoscaler of, something that
+nothing creates; points after the end; metrics that nobody measures; utilization of what containers
+do not request; two that scale the same object, or that go by the same resource of it; a
+PluginAutoscaler of a type that nobody takes.
+
 In a patch, a status counts only with `subresource: status`, and nothing but a status with it.
 
 These count where the plugin was turned on, see [pod groups](../guides/pod-groups.md); pods with a
@@ -65,17 +73,22 @@ UNTOLD = """\
   and do what `spec.simulation.workloads` or annotations of their pod say. Where nobody says
   anything of a pod, it runs until it is deleted: its probes are not made, its images are there,
   its init containers and sidecars are not shown, its hooks take no time.
-- No logs, no events of volumes and sandboxes; images are pulled side by side, and never removed.
-- Services have addresses, Endpoints and EndpointSlices. The stand-in for
-  kubelet gives pods no address, so these are empty until somebody writes one into
-  `status.podIP`. Requests come from Traffic
-  objects alone; no hints for `service.kubernetes.io/topology-mode: Auto`.
+- No logs, no events of volumes and sandboxes; images are never removed.
+- Services have addresses, Endpoints and EndpointSlices; pods and nodes have IPv4 addresses, which
+  a status shows where there is a Service with a selector, and in a server. Requests come from
+  Traffic objects alone; no hints for `service.kubernetes.io/topology-mode: Auto`.
+
+**Autoscalers**
+
+- A PluginAutoscaler asks how many pods there should be, and never how large: of an autoscaler that
+  recommends both, sizes are not asked for.
 
 **Volumes**
 
-- One stand-in provisions for all storage classes: at once, and it never fails. Nobody writes
-  VolumeAttachments (those that somebody creates are counted), and the reclaim policy `Recycle` is
-  not carried out.
+- One stand-in provisions for all storage classes: at once, and it never fails. Volumes are
+  attached and detached at once, also those of nodes that are lost, from which a cluster takes them
+  after six minutes: limits count what pods use, nobody writes VolumeAttachments (those that
+  somebody creates are counted). The reclaim policy `Recycle` is not carried out.
 
 **Devices**
 
@@ -92,9 +105,11 @@ UNTOLD = """\
 
 **API server**
 
-- No RBAC, no `exec`, `attach`, `port-forward` or `proxy`, no service account tokens; CEL rules of
-  CustomResourceDefinitions are accepted and not evaluated. See [kubectl and client
-  libraries](../guides/api-server.md).
+- No credentials (`serve --rbac` takes users at their word), no `exec`, `attach`, `port-forward` or
+  `proxy`, no service account tokens. See [kubectl and client libraries](../guides/api-server.md).
+- Conversion webhooks of CustomResourceDefinitions are not called: between versions only
+  `apiVersion` changes. A definition with several versions that names one is answered with a
+  warning, and a run that creates it warns.
 """
 
 
@@ -106,11 +121,16 @@ def not_simulated_page() -> str:
         *((kind, "no controller acts on it") for kind in idle_kinds(controllers)),
         *((kind, why) for (_, kind), why in INERT.items()),
         *((f"completion of a {kind}", why) for (_, kind), why in ENDING.items()),
-        (f"metrics of a {AUTOSCALER[1]}", UNMEASURED),
-        (AUTOSCALER[1], TIMELESS),
+        *(
+            (f"metrics of a {each[1]}", UNASKED if each == KPA else UNMEASURED)
+            for each in AUTOSCALERS
+            if each != PLUGIN_AUTOSCALER
+        ),
+        *((kind, TIMELESS.format(every)) for (_, kind), every in AUTOSCALERS.items()),
         (TRAFFIC[1], REQUESTLESS),
         (ARRIVALS, ARRIVED),
         (STOLEN, UNSHARED),
+        (GAP, UNMEASURED),
         *(
             (f"taint effect {effect}", why)
             for effect, (controller, why) in TAINTS.items()

@@ -5,7 +5,7 @@
 drains, objects that arrive.
 """
 
-from kubescene.scenario.operations.creation import CreateAlike, IndexedTemplate
+from kubescene.scenario.operations.creation import IndexedTemplate
 from kubescene.scenario.operations.runner import OperationRunner
 
-__all__ = ["CreateAlike", "IndexedTemplate", "OperationRunner"]
+__all__ = ["IndexedTemplate", "OperationRunner"]

@@ -5,10 +5,10 @@ from kubescene.api.text.encoding import encode
 from kubescene.clock import LAST_INSTANT
 from kubescene.durations import go_duration
 from kubescene.errors import ApiError
-from kubescene.scenario.operations.creation import IndexedTemplate, told
+from kubescene.scenario.operations.creation import BUNCH, IndexedTemplate, told
 from kubescene.scenario.operations.evictions import counted
 from kubescene.scenario.operations.runner import refusal
-from kubescene.scenario.operations.undertakings import Setting, State
+from kubescene.scenario.operations.undertakings import OperationContext, State
 from kubescene.scenario.options import write_options
 from kubescene.scenario.reading.arrival_plans import read_plan, with_amounts
 from kubescene.scenario.spec import Operation
@@ -17,7 +17,7 @@ from kubescene.scenario.spec import Operation
 class ArrivingObjects:
     """An `Undertaking`. An object that the API refuses ends the scenario."""
 
-    def __init__(self, operation: Operation, setting: Setting) -> None:
+    def __init__(self, operation: Operation, setting: OperationContext) -> None:
         self._operation = operation
         self._setting = setting
         self._plan = read_plan(operation.body)
@@ -28,7 +28,7 @@ class ArrivingObjects:
         self._begin = setting.clock.now()
         self._came = 0
         self._next = self._after(0)
-        self.is_over = False
+        self.is_over = self.is_halfway = False
 
     @property
     def due(self) -> int | None:
@@ -36,11 +36,12 @@ class ArrivingObjects:
         return instant if instant <= LAST_INSTANT else None
 
     def go_on(self) -> None:
-        now = self._setting.clock.now()
-        while self._next is not None and self._begin + self._next <= now:
+        now, last = self._setting.clock.now(), self._came + BUNCH
+        while (self._next is not None and self._begin + self._next <= now) and self._came < last:
             self._create(self._came)
             self._came += 1
             self._next = self._after(self._next)
+        self.is_halfway = self._next is not None and self._begin + self._next <= now
         if self._next is None and not self.is_over:
             self.is_over = True
             self._tell(State.COMPLETED, f"{counted(self._came, 'object')} came")

@@ -1,12 +1,11 @@
 """What a create operation makes: one object, several, or one template many times."""
 
-from collections.abc import Callable, Iterable
-from typing import TypeAlias
+from collections.abc import Iterable, Iterator
 
 import orjson
 from msgspec import structs
 
-from kubescene.actors import ENGINE, Actor
+from kubescene.actors import ENGINE
 from kubescene.api.options import INDEX_MARK, OperationOrigin, WriteOptions
 from kubescene.api.records.templates import (
     Blueprint,
@@ -16,6 +15,7 @@ from kubescene.api.records.templates import (
     says_host,
 )
 from kubescene.api.text.encoding import encode
+from kubescene.lane import CreateAlike, Wish
 from kubescene.scenario.options import write_options
 from kubescene.scenario.reading.alike import SharedBody
 from kubescene.scenario.spec import Operation
@@ -25,11 +25,7 @@ INDEX = INDEX_MARK.decode()
 ESCAPED = b"$" + INDEX_MARK
 """Stands for the mark itself, as `$$(NAME)` does in the fields of a container."""
 BUNCH = 64
-"""So many instances of a counted create are made at a time: about two milliseconds."""
-CreateAlike: TypeAlias = Callable[
-    [Actor, JsonObject, WriteOptions, Iterable[tuple[str, OperationOrigin]]], int
-]
-"""Creates objects like one under other names, as far as it can; see `kubescene.lane`."""
+"""So many objects are made at a time: about two milliseconds."""
 CLAIM = "persistentVolumeClaim"
 BARE = structs.replace(write_options(None), is_lasting=True)
 """What is said of a create that has no options. The engine changes no object that it creates."""
@@ -58,6 +54,22 @@ def bare_creation(operation: Operation, shared: SharedBody) -> tuple[JsonObject,
     obj = operation.body["object"]
     origin = OperationOrigin(operation.id, shared.asked(obj["metadata"]["name"]))
     return obj, told(BARE, origin, shared.blueprint)
+
+
+def bare_wishes(operations: Iterable[Operation]) -> Iterator[Wish]:
+    """Of operations the first that create a pod each, of which they say nothing but its name."""
+    known: dict[SharedBody, WriteOptions] = {}
+    for operation in operations:
+        shared = operation.shared_body
+        if shared is None or not shared.is_of_pods:
+            return
+        obj = operation.body["object"]
+        name = obj["metadata"]["name"]
+        origin = OperationOrigin(operation.id, shared.asked(name))
+        options = known.get(shared)
+        if options is None:
+            options = known[shared] = told(BARE, origin, shared.blueprint)
+        yield Wish(name, origin, obj, options)
 
 
 class Creation:
@@ -104,12 +116,14 @@ class Creation:
             return 0
         obj, options = self.instance(first)
         last = min(first + BUNCH, operation.instances)
-        return create(ENGINE, obj, options, map(self._named, range(first, last)))
-
-    def _named(self, index: int) -> tuple[str, OperationOrigin]:
-        assert self._template is not None
-        origin = OperationOrigin(f"{self.operation.id}[{index}]", self._asked, index)
-        return self._template.name_of(index), origin
+        asked, begins, name_of = self._asked, f"{operation.id}[", template.name_of
+        return create(
+            ENGINE,
+            (
+                Wish(name_of(at), OperationOrigin(f"{begins}{at}]", asked, at), obj, options)
+                for at in range(first, last)
+            ),
+        )
 
 
 class IndexedTemplate:

@@ -25,23 +25,23 @@ UNMANAGED_FATAL = "Pods that declare no controller (use --force to override)"
 UNMANAGED_WARNING = "deleting Pods that declare no controller"
 
 
-class Reason(StrEnum):
+class DrainReason(StrEnum):
     OKAY = "Okay"
     SKIP = "Skip"
     WARNING = "Warning"
     ERROR = "Error"
 
 
-class Verdict(NamedTuple):
+class DrainVerdict(NamedTuple):
     """Whether a pod goes, and what is to be said of it."""
 
     goes: bool
-    reason: Reason
+    reason: DrainReason
     message: str = ""
 
 
-OKAY = Verdict(True, Reason.OKAY)
-SKIP = Verdict(False, Reason.SKIP)
+OKAY = DrainVerdict(True, DrainReason.OKAY)
+SKIP = DrainVerdict(False, DrainReason.SKIP)
 
 
 class DrainFilters:
@@ -54,7 +54,7 @@ class DrainFilters:
         self._skipped_after_s: int = flags.get("skipWaitForDeleteTimeoutSeconds") or 0
         self._reader = reader
 
-    def verdict(self, pod: JsonObject, now: int) -> Verdict:
+    def verdict(self, pod: JsonObject, now: int) -> DrainVerdict:
         """What becomes of a pod."""
         if self.is_skipped(pod, now):
             return SKIP
@@ -77,7 +77,7 @@ class DrainFilters:
             return None
         return parse_time(deleted) + (self._skipped_after_s + 1) * SECOND
 
-    def _daemon_set(self, pod: JsonObject) -> Verdict:
+    def _daemon_set(self, pod: JsonObject) -> DrainVerdict:
         owner = controller_of(pod)
         kind = DAEMON_SET.api_version, DAEMON_SET.kind
         if owner is None or (owner.get("apiVersion"), owner.get("kind")) != kind:
@@ -89,29 +89,29 @@ class DrainFilters:
             self._reader.get(ref)
         except ApiError as error:
             if isinstance(error, NotFoundError) and self._force:
-                return Verdict(True, Reason.WARNING, error.message)
-            return Verdict(False, Reason.ERROR, error.message)
+                return DrainVerdict(True, DrainReason.WARNING, error.message)
+            return DrainVerdict(False, DrainReason.ERROR, error.message)
         if not self._ignores_daemon_sets:
-            return Verdict(False, Reason.ERROR, DAEMON_SET_FATAL)
-        return Verdict(False, Reason.WARNING, DAEMON_SET_WARNING)
+            return DrainVerdict(False, DrainReason.ERROR, DAEMON_SET_FATAL)
+        return DrainVerdict(False, DrainReason.WARNING, DAEMON_SET_WARNING)
 
-    def _local_storage(self, pod: JsonObject) -> Verdict:
+    def _local_storage(self, pod: JsonObject) -> DrainVerdict:
         volumes = pod["spec"].get("volumes") or ()
         if has_finished(pod) or all(each.get("emptyDir") is None for each in volumes):
             return OKAY
         if not self._deletes_local_data:
-            return Verdict(False, Reason.ERROR, LOCAL_STORAGE_FATAL)
-        return Verdict(True, Reason.WARNING, LOCAL_STORAGE_WARNING)
+            return DrainVerdict(False, DrainReason.ERROR, LOCAL_STORAGE_FATAL)
+        return DrainVerdict(True, DrainReason.WARNING, LOCAL_STORAGE_WARNING)
 
-    def _unmanaged(self, pod: JsonObject) -> Verdict:
+    def _unmanaged(self, pod: JsonObject) -> DrainVerdict:
         if has_finished(pod) or controller_of(pod) is not None:
             return OKAY
         if self._force:
-            return Verdict(True, Reason.WARNING, UNMANAGED_WARNING)
-        return Verdict(False, Reason.ERROR, UNMANAGED_FATAL)
+            return DrainVerdict(True, DrainReason.WARNING, UNMANAGED_WARNING)
+        return DrainVerdict(False, DrainReason.ERROR, UNMANAGED_FATAL)
 
 
-def _mirror(pod: JsonObject) -> Verdict:
+def _mirror(pod: JsonObject) -> DrainVerdict:
     return SKIP if MIRROR in (pod["metadata"].get("annotations") or {}) else OKAY
 
 
@@ -124,22 +124,22 @@ def has_finished(pod: JsonObject) -> bool:
     return (pod.get("status") or {}).get("phase") in FINISHED
 
 
-Verdicts = Iterable[tuple[JsonObject, Verdict]]
+Verdicts = Iterable[tuple[JsonObject, DrainVerdict]]
 
 
 def warnings_of(verdicts: Verdicts) -> str:
     """All warnings as kubectl writes them; empty if there are none."""
-    told = _grouped(verdicts, Reason.WARNING)
+    told = _grouped(verdicts, DrainReason.WARNING)
     return "; ".join(f"{message}: {', '.join(pods)}" for message, pods in told.items())
 
 
 def errors_of(verdicts: Verdicts) -> list[str]:
     """Why the node cannot be drained; none if it can."""
-    told = _grouped(verdicts, Reason.ERROR)
+    told = _grouped(verdicts, DrainReason.ERROR)
     return [f"cannot delete {message}: {', '.join(pods)}" for message, pods in told.items()]
 
 
-def _grouped(verdicts: Verdicts, reason: Reason) -> dict[str, list[str]]:
+def _grouped(verdicts: Verdicts, reason: DrainReason) -> dict[str, list[str]]:
     """Pods by what is said of them, in the order of the first of each."""
     found: dict[str, list[str]] = {}
     for pod, verdict in verdicts:

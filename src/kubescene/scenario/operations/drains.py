@@ -24,14 +24,14 @@ from kubescene.errors import ApiError, ForbiddenError, NotFoundError, TooManyReq
 from kubescene.scenario.operations.creation import told
 from kubescene.scenario.operations.drain_filters import (
     DrainFilters,
-    Verdict,
+    DrainVerdict,
     aggregate,
     errors_of,
     warnings_of,
 )
 from kubescene.scenario.operations.evictions import counted, evicting, named, waiting
 from kubescene.scenario.operations.runner import refusal
-from kubescene.scenario.operations.undertakings import RETRY_S, Setting, State
+from kubescene.scenario.operations.undertakings import RETRY_S, OperationContext, State
 from kubescene.scenario.options import delete_options, write_options
 from kubescene.scenario.reading.selections import selector_of
 from kubescene.scenario.spec import Operation
@@ -48,7 +48,9 @@ SHOWN = 10
 class Drain:
     """An `Undertaking`. Nodes that are named and not there end the scenario."""
 
-    def __init__(self, operation: Operation, setting: Setting) -> None:
+    is_halfway = False
+
+    def __init__(self, operation: Operation, setting: OperationContext) -> None:
         self.operation = operation
         self.setting = setting
         self.filters = DrainFilters(operation.body, setting.client)
@@ -182,7 +184,7 @@ class NodeDrain:
     def _now(self) -> int:
         return self._drain.setting.clock.now()
 
-    def _verdicts(self) -> list[tuple[JsonObject, Verdict]]:
+    def _verdicts(self) -> list[tuple[JsonObject, DrainVerdict]]:
         labels = self._drain.operation.body.get("podSelector")
         selector = EVERYTHING if labels is None else selector_of(labels)
         pods = self._client.on_node(self.name, labels=selector)

@@ -8,7 +8,7 @@ from kubescene.clock import SECOND, parse_duration
 from kubescene.errors import ApiError, NotFoundError, TooManyRequestsError
 from kubescene.scenario.operations.runner import refusal
 from kubescene.scenario.operations.targets import Targets
-from kubescene.scenario.operations.undertakings import RETRY_S, Setting, State
+from kubescene.scenario.operations.undertakings import RETRY_S, OperationContext, State
 from kubescene.scenario.options import delete_options
 from kubescene.scenario.spec import Operation
 
@@ -22,7 +22,9 @@ class Eviction:
     operations; so does a pod that is named and not there.
     """
 
-    def __init__(self, operation: Operation, setting: Setting) -> None:
+    is_halfway = False
+
+    def __init__(self, operation: Operation, setting: OperationContext) -> None:
         self._operation = operation
         self._setting = setting
         self._options = delete_options(operation.body.get("deleteOptions"))

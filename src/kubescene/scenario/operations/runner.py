@@ -1,12 +1,19 @@
 """Carrying out one scenario operation through a client, as the engine."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
+from kubescene.actors import ENGINE
 from kubescene.api.patching.patches import PatchType
 from kubescene.api.scheme import GroupVersionKind, Scheme
 from kubescene.client import Client
 from kubescene.errors import ApiError, ScenarioError
-from kubescene.scenario.operations.creation import CreateAlike, Creation, bare_creation, told
+from kubescene.lane import CreateAlike
+from kubescene.scenario.operations.creation import (
+    Creation,
+    bare_creation,
+    bare_wishes,
+    told,
+)
 from kubescene.scenario.operations.targets import Target, Targets
 from kubescene.scenario.options import delete_options, write_options
 from kubescene.scenario.reading.patch_text import decode_patch
@@ -48,6 +55,10 @@ class OperationRunner:
         if creation is None or creation.operation is not operation:
             return 0
         return creation.create_more(first, create)
+
+    def run_alike(self, operations: Iterable[Operation], create: CreateAlike) -> int:
+        """Carry out creates of single pods, as far as ``create`` can; how many."""
+        return create(ENGINE, bare_wishes(operations))
 
     def _create(self, operation: Operation, instance: int) -> int:
         if (shared := operation.shared_body) is not None:

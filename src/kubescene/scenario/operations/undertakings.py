@@ -40,7 +40,7 @@ class Tell(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class OperationContext:
     """The world as an operation reaches it."""
 
     client: Client
@@ -59,6 +59,11 @@ class Undertaking(Protocol):
 
     @property
     def is_over(self) -> bool: ...
+
+    @property
+    def is_halfway(self) -> bool:
+        """Whether it has more to do before anybody else has a turn: not too much at a time."""
+        ...
 
     @property
     def due(self) -> int | None:

@@ -47,6 +47,11 @@ class SharedBody:
             self._blueprint = (HostBlueprint if self._is_host else Blueprint)(self.body)
         return self._blueprint
 
+    @property
+    def is_of_pods(self) -> bool:
+        """Whether there are several of them, and they are pods."""
+        return self.times > 1 and self.body["kind"] == "Pod"
+
     def named(self, name: str) -> JsonObject:
         """One of them."""
         return named(self.body, name, is_host=self._is_host)

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from kubescene.api.kinds import SCENARIO
-from kubescene.api.text.reading import Bounds, JsonCheck, ReadingError
+from kubescene.api.text.reading import Bounds, JsonCheck, ReadingError, read_json
 from kubescene.api.text.whole_numbers import with_whole_numbers
 from kubescene.errors import ScenarioError
 from kubescene.scenario.fields.table import SCENARIO_FIELDS
@@ -13,12 +13,15 @@ from kubescene.types import JsonObject
 
 MAX_FILE_BYTES = 256 * 1024 * 1024
 BOUNDS = Bounds(aliased=10_000_000)
+BLANKS_LOOKED_AT = 1024
 MAX_VALUES = 50_000_000
 """How many values an object may hold, counting those that it shares every time."""
 
 
 def load_yaml(text: str | bytes, source: str) -> list[Any]:
     """All documents of a YAML (or JSON) text; empty ones are dropped."""
+    if (known := _as_json(text)) is not None:
+        return known
     # Python's own objects need no YAML.
     from kubescene.api.text.yaml_text import read_yaml
 
@@ -32,6 +35,21 @@ def load_yaml(text: str | bytes, source: str) -> list[Any]:
                 f"the key {twice.key!r} is given twice", source, twice.line, twice.column
             )
     return [document.value for document in documents if document.value is not None]
+
+
+def _as_json(text: str | bytes) -> list[Any] | None:
+    """The one document of a text in JSON, which is read far sooner; None for all else.
+
+    What is wrong with a text is YAML's to say: it knows the line.
+    """
+    brackets = (b"{", b"[") if isinstance(text, bytes) else ("{", "[")
+    if not text[:BLANKS_LOOKED_AT].lstrip().startswith(brackets):  # type: ignore[arg-type]
+        return None
+    try:
+        document = read_json(text, BOUNDS)
+    except ReadingError:
+        return None
+    return None if document.duplicates else [document.value]
 
 
 def _invalid(problem: str, source: str, line: int, column: int) -> ScenarioError:

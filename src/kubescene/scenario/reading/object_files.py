@@ -49,6 +49,10 @@ class ScenarioFolder(Struct, frozen=True):
         except OSError as error:
             raise ScenarioError(f"{name} cannot be read: {error.strerror}") from error
 
+    def file(self, name: str) -> Path:
+        """Where a name leads to, which is inside; raises `ScenarioError`."""
+        return self._inside(name)
+
     def holds(self, name: str) -> bool:
         """Whether a name leads to somewhere inside, be there a file or not."""
         try:

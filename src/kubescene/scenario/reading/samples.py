@@ -1,8 +1,9 @@
 """Samples from files beside a scenario: columns of CSV files become the values of distributions.
 
 ``{empirical: {file: times.csv, column: seconds, unit: s}}`` in ``spec.simulation.workloads`` and in
-``arrivals``, and the file of ``arrivals``, are read once, with the scenario, which from then on
-holds the values themselves: so it can be sent to a server, and its result can be played again.
+``arrivals``, the file of ``arrivals``, that of the points of a MetricSeries and that of the
+requests of a Traffic are read once, with the scenario, which from then on holds the values
+themselves: so it can be sent to a server, and its result can be played again.
 """
 
 import csv
@@ -10,8 +11,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from kubescene.clock import parse_duration
-from kubescene.errors import ScenarioError
+from kubescene.clock import format_duration, parse_duration
+from kubescene.errors import ScenarioError, TrafficError
 from kubescene.scenario.documents import with_simulation
 from kubescene.scenario.reading.arrival_plans import COLUMNS, PATTERNS, RUN_TIME, went_back
 from kubescene.scenario.reading.object_files import ScenarioFolder
@@ -19,14 +20,19 @@ from kubescene.scenario.reading.operation_list import operations_of
 from kubescene.types import JsonObject
 from kubescene.usage.courses import parse_amount
 
+SERIES, TRAFFIC = "MetricSeries", "Traffic"
+RECORDED = {"piecewise": "points", "replay": "arrivals"}
+"""Requests that a file may say, and the field that they come to."""
 MEMBERS = ("file", "column", "unit")
 MAX_SAMPLES = 100_000
 NUMBER = re.compile(r"[0-9]+(\.[0-9]+)?")
+AMOUNT = re.compile(r"\+?\.?[0-9]")
+"""How all of them begin: times, sizes, numbers; none is negative."""
 
 
 def with_samples(scenario: JsonObject, folder: ScenarioFolder) -> JsonObject:
     """The Scenario with the values of the files that it names; or `ScenarioError`."""
-    return _with_arrivals(_with_workloads(scenario, folder), folder)
+    return _with_operations(_with_workloads(scenario, folder), folder)
 
 
 def _with_workloads(scenario: JsonObject, folder: ScenarioFolder) -> JsonObject:
@@ -39,19 +45,26 @@ def _with_workloads(scenario: JsonObject, folder: ScenarioFolder) -> JsonObject:
     return scenario if found is workloads else with_simulation(scenario, workloads=found)
 
 
-def _with_arrivals(scenario: JsonObject, folder: ScenarioFolder) -> JsonObject:
+def _with_operations(scenario: JsonObject, folder: ScenarioFolder) -> JsonObject:
     field, items = operations_of(scenario)
-    found = [_arriving(item, folder, ("spec", field, place)) for place, item in enumerate(items)]
+    found = [_creating(item, folder, ("spec", field, place)) for place, item in enumerate(items)]
     if all(a is b for a, b in zip(found, items, strict=True)):
         return scenario
     return {**scenario, "spec": {**scenario["spec"], field: found}}
 
 
-def _arriving(item: Any, folder: ScenarioFolder, path: tuple[str | int, ...]) -> Any:
-    """An operation with what the files list that its arrivals name; itself, if there are none."""
+def _creating(item: Any, folder: ScenarioFolder, path: tuple[str | int, ...]) -> Any:
+    """An operation with what the files hold that it names; itself, if there are none."""
     create = item.get("createOperation") if isinstance(item, Mapping) else None
-    arrivals = create.get("arrivals") if isinstance(create, Mapping) else None
-    if not isinstance(arrivals, Mapping) or create is None:
+    if not isinstance(create, Mapping):
+        return item
+    obj = create.get("object")
+    if isinstance(obj, Mapping) and obj.get("kind") == SERIES:
+        return _measuring(item, obj, folder, path)
+    if isinstance(obj, Mapping) and obj.get("kind") == TRAFFIC:
+        return _asking(item, obj, folder, path)
+    arrivals = create.get("arrivals")
+    if not isinstance(arrivals, Mapping):
         return item
     path = (*path, "createOperation", "arrivals")
     filled = _filled(arrivals, folder, path)
@@ -67,6 +80,99 @@ def _arriving(item: Any, folder: ScenarioFolder, path: tuple[str | int, ...]) ->
     return (
         item if filled is arrivals else {**item, "createOperation": {**create, "arrivals": filled}}
     )
+
+
+def _measuring(
+    item: Any, obj: Mapping[str, Any], folder: ScenarioFolder, path: tuple[str | int, ...]
+) -> Any:
+    """An operation that creates a MetricSeries with the points of its file."""
+    spec = obj.get("spec")
+    points = spec.get("points") if isinstance(spec, Mapping) else None
+    if spec is None or not isinstance(points, Mapping) or points.keys() != {"file"}:
+        return item
+    path = (*path, "createOperation", "object", "spec", "points")
+    try:
+        read = _points(str(points["file"]), folder)
+    except ScenarioError as error:
+        where, inside = ".".join(map(str, path)), (*path, "file")
+        raise ScenarioError(error.message, where=where, path=inside) from error
+    create = {**item["createOperation"], "object": {**obj, "spec": {**spec, "points": read}}}
+    return {**item, "createOperation": create}
+
+
+def _asking(
+    item: Any, obj: Mapping[str, Any], folder: ScenarioFolder, path: tuple[str | int, ...]
+) -> Any:
+    """An operation that creates a Traffic with the requests of its file."""
+    spec = obj.get("spec")
+    arrivals = spec.get("arrivals") if isinstance(spec, Mapping) else None
+    if spec is None or not isinstance(arrivals, Mapping):
+        return item
+    path = (*path, "createOperation", "object", "spec", "arrivals")
+    found = dict(arrivals)
+    for name, field in RECORDED.items():
+        part = arrivals.get(name)
+        if isinstance(part, Mapping) and "file" in part and field not in part:
+            try:
+                found[name] = _recorded(part, field, folder)
+            except (ScenarioError, TrafficError, ValueError) as error:
+                where, inside = ".".join(map(str, path)), (*path, name, "file")
+                raise ScenarioError(str(error), where=where, path=inside) from error
+    if found == arrivals:
+        return item
+    create = {**item["createOperation"], "object": {**obj, "spec": {**spec, "arrivals": found}}}
+    return {**item, "createOperation": create}
+
+
+def _recorded(part: Mapping[str, Any], field: str, folder: ScenarioFolder) -> JsonObject:
+    """The same with what its file says, in times of the Traffic."""
+    from kubescene.flows.checks import MOST_RPS
+    from kubescene.flows.sources import origin_of, timed, timed_values
+    from kubescene.flows.units import instant_of
+
+    name = str(part["file"])
+    rows = list(timed(folder.text(name).splitlines(), name, "file"))
+    if len(rows) > MAX_SAMPLES:
+        raise ScenarioError(f"{name} has more than {MAX_SAMPLES} rows")
+    if field == "arrivals":
+        rows.sort(key=lambda row: row.instant)
+    given = part.get("origin")
+    origin = origin_of(
+        None if given is None else instant_of(given),
+        rows[0].instant,
+        calendar=any(row.calendar for row in rows),
+    )
+    if rows[0].instant < origin:
+        raise ScenarioError(f"{rows[0].where}: this is before origin")
+    kept = {key: value for key, value in part.items() if key not in ("file", "origin")}
+    if field == "arrivals":
+        return {**kept, field: [format_duration(row.instant - origin) for row in rows]}
+    values = timed_values(rows, "rps", MOST_RPS)
+    points = [{"at": format_duration(row.instant - origin), "rps": rps} for row, rps in values]
+    return {**kept, field: points}
+
+
+def _points(name: str, folder: ScenarioFolder) -> list[JsonObject]:
+    """What a CSV file of a series says: times from its creation on, each after the one before."""
+    header, rows = _table(name, folder)
+    if sorted(header) != ["at", "value"]:
+        raise ScenarioError(f"{name} needs the columns at and value, and no others")
+    points: list[JsonObject] = []
+    before = -1
+    for line, row in rows:
+        where = f"{name}:{line}"
+        at = str(_value(row, header.index("at"), "", where))
+        at = f"{at}s" if NUMBER.fullmatch(at) else at
+        try:
+            offset = parse_duration(at)
+        except ValueError as error:
+            raise ScenarioError(f"{where}: {error}") from error
+        if offset <= before:
+            raise ScenarioError(f"{where}: {at} does not come after {points[-1]['at']} before it")
+        before = offset
+        value = str(_value(row, header.index("value"), "", where))
+        points.append({"at": at, "value": value})
+    return points
 
 
 def _listed(name: str, folder: ScenarioFolder) -> list[JsonObject]:
@@ -158,4 +264,8 @@ def _value(row: list[str], place: int, unit: str, where: str) -> str | int:
     text = row[place].strip() if place < len(row) else ""
     if not text:
         raise ScenarioError(f"{where}: there is no value in this line")
+    if unit and not NUMBER.fullmatch(text):
+        raise ScenarioError(f"{where}: {text!r} is not a number, which the unit {unit} follows")
+    if not AMOUNT.match(text):
+        raise ScenarioError(f"{where}: {text!r} is not an amount such as 12, 90s or 1Gi")
     return int(text) if text.isascii() and text.isdecimal() and not unit else f"{text}{unit}"

@@ -40,7 +40,10 @@ from kubescene.scenario.subresources import is_scale, part_of
 from kubescene.scenario.validation.faults import Fault, Step, shown, spelled
 from kubescene.scenario.world import World
 from kubescene.types import JsonObject
+from kubescene.usage.series import METRIC_SERIES, read_series
 
+FIRST_TIME = "2000-01-01T00:00:00Z"
+"""When an object is created that is only tried."""
 MADE = (
     "CustomResourceDefinition",
     "Namespace",
@@ -277,6 +280,16 @@ def _sense_faults(obj: JsonObject) -> Iterator[Fault]:
             yield Fault(("object", "spec", fault.field), f"spec.{fault}")
     if (obj["apiVersion"], obj["kind"]) == (TRAFFIC.api_version, TRAFFIC.kind):
         yield from _traffic_faults(obj)
+    if (obj["apiVersion"], obj["kind"]) == (METRIC_SERIES.api_version, METRIC_SERIES.kind):
+        yield from _series_faults(obj)
+
+
+def _series_faults(obj: JsonObject) -> Iterator[Fault]:
+    try:
+        read_series({**obj, "metadata": {**_metadata(obj), "creationTimestamp": FIRST_TIME}})
+    except ValueError as error:
+        place, _, told = str(error).partition(": ")
+        yield Fault(("object", *steps_of(place)), f"{place}: {told}")
 
 
 def _traffic_faults(obj: JsonObject) -> Iterator[Fault]:

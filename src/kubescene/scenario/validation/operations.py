@@ -9,7 +9,7 @@ from kubescene.api.options import INDEX_MARK
 from kubescene.api.patching.patches import PatchType
 from kubescene.api.selectors import SelectorError
 from kubescene.clock import parse_duration
-from kubescene.errors import BadRequestError, ScenarioError
+from kubescene.errors import BadRequestError, ConfigurationError, ScenarioError
 from kubescene.scenario.reading.arrival_plans import pod_of, read_plan
 from kubescene.scenario.reading.object_files import ScenarioFolder
 from kubescene.scenario.reading.patch_text import check_form, decode_patch
@@ -23,6 +23,7 @@ BODIES = {
     "deleteOperation": "Delete",
     "evictOperation": "Evict",
     "drainOperation": "Drain",
+    "replayOperation": "Replay",
     "doneOperation": "Done",
     "advanceOperation": "Advance",
 }
@@ -80,7 +81,8 @@ def _arrival_faults(body: JsonObject) -> Iterator[Fault]:
         yield Fault(error.path, error.message)
         return
     obj = body["object"]
-    name = (obj.get("metadata") or {}).get("name")
+    metadata = obj.get("metadata")
+    name = metadata.get("name") if isinstance(metadata, dict) else None
     if plan.most > 1 and isinstance(name, str) and INDEX not in name:
         message = "arrivals make several objects: put $(INDEX) into the name"
         yield Fault(("object", "metadata", "name"), message)
@@ -172,6 +174,22 @@ def _drain_faults(body: JsonObject, folder: ScenarioFolder | None) -> Iterator[F
     yield from _limit_faults(body)
 
 
+def _replay_faults(body: JsonObject, folder: ScenarioFolder | None) -> Iterator[Fault]:
+    """All of it is read once: nothing is played of a history that is damaged anywhere."""
+    if folder is None:
+        told = "there is no folder to read from: only a file that is played has one"
+        yield Fault(("file",), told)
+        return
+    from kubescene.histories.survey import survey  # most scenarios replay nothing
+
+    try:
+        survey(folder.file(body["file"]), body.get("format") or "")
+    except ConfigurationError as error:
+        yield Fault(("format",), str(error))
+    except ScenarioError as error:
+        yield Fault(("file",), str(error))
+
+
 def _limit_faults(body: JsonObject) -> Iterator[Fault]:
     try:
         parse_duration(body.get("timeout") or "0s")
@@ -201,6 +219,7 @@ _CHECKS = {
     "deleteOperation": _delete_faults,
     "evictOperation": _evict_faults,
     "drainOperation": _drain_faults,
+    "replayOperation": _replay_faults,
     "doneOperation": _done_faults,
     "advanceOperation": _advance_faults,
 }

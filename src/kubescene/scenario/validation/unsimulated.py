@@ -7,18 +7,25 @@ plugin or controller exists, and speaks up again where a scenario turns it off.
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+from kubescene.api.schemas.definition_parts import NOT_CONVERTED
 from kubescene.controllers.kubelet.behaviour import WorkloadBehaviour, behaviour_of, in_vain
 from kubescene.controllers.kubelet.images import faults_of_pulls
+from kubescene.durations import format_duration, parse_duration
 from kubescene.errors import ScenarioError
+from kubescene.node_autoscaling.flags import AutoscalerSettings
 from kubescene.scenario.outside import OutsideKind
 from kubescene.scenario.reading.alike import SharedBody
 from kubescene.scenario.reading.arrival_plans import RUN_TIME, read_plan, with_amounts
 from kubescene.scenario.reading.patch_text import decode_patch
 from kubescene.scenario.spec import Operation, OperationKind, ScenarioSpec
+from kubescene.scenario.validation.scaling import SCALING, VAIN, Created, CreatedObjects
 from kubescene.scheduler import SchedulerOptions
 from kubescene.types import JsonObject
+
+if TYPE_CHECKING:
+    from kubescene.autoscalers.available import PluginSource
 
 Use: TypeAlias = tuple[str, str]
 """What an object uses in vain, and why that is."""
@@ -53,11 +60,15 @@ KINDS: Mapping[tuple[str, str], str] = {
     ("apps", "ReplicaSet"): "replicaset",
     ("apps", "StatefulSet"): "statefulset",
     ("autoscaling", "HorizontalPodAutoscaler"): "horizontalpodautoscaler",
+    ("autoscaling.internal.knative.dev", "PodAutoscaler"): "knative-autoscaler",
+    ("autoscaling.k8s.io", "VerticalPodAutoscaler"): "vpa-recommender",
     ("batch", "CronJob"): "cronjob",
+    ("keda.sh", "ScaledObject"): "keda-operator",
     ("batch", "Job"): "job",
     ("kubescene.dev", "NodeGroup"): "node-provider",
     ("kubescene.dev", "NodeSet"): "nodeset",
     ("kubescene.dev", "Outage"): "outage",
+    ("kubescene.dev", "PluginAutoscaler"): "pluginautoscaler",
     ("kubescene.dev", "Traffic"): "traffic",
     ("policy", "PodDisruptionBudget"): "disruption",
     ("resource.k8s.io", "ResourceClaimTemplate"): "resourceclaim",
@@ -65,9 +76,7 @@ KINDS: Mapping[tuple[str, str], str] = {
 """Kinds that do nothing by themselves, and the controller that acts on them."""
 
 INERT: Mapping[tuple[str, str], str] = {
-    ("admissionregistration.k8s.io", "MutatingAdmissionPolicy"): "it is not applied",
     ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"): "nobody calls webhooks",
-    ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy"): "it is not applied",
     ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"): "nobody calls webhooks",
     ("networking.k8s.io", "NetworkPolicy"): "there is no network to keep apart",
 }
@@ -79,17 +88,49 @@ ENDING: Mapping[tuple[str, str], str] = {
 }
 """Kinds whose pods are meant to end by themselves, and what they do instead."""
 
+CONVERSION = "conversion by a webhook"
 OUTAGE = ("kubescene.dev", "Outage")
-STOLEN = "the outage CpuStolen"
+STOLEN, GAP = "the outage CpuStolen", "the outage MetricsGap"
 UNSHARED = "only requests of a Traffic run slower on less CPU, and there is none"
 
-AUTOSCALER = ("autoscaling", "HorizontalPodAutoscaler")
+PLUGIN_AUTOSCALER = ("kubescene.dev", "PluginAutoscaler")
+POD_AUTOSCALER = ("autoscaling.internal.knative.dev", "PodAutoscaler")
+KPA_CLASS = "kpa.autoscaling.knative.dev"
+OTHER_CLASS = "only the class kpa.autoscaling.knative.dev is simulated"
+AUTOSCALERS: Mapping[tuple[str, str], str] = {
+    ("autoscaling", "HorizontalPodAutoscaler"): "15 seconds",
+    ("autoscaling.k8s.io", "VerticalPodAutoscaler"): "minute",
+    POD_AUTOSCALER: "2 seconds",
+    ("keda.sh", "ScaledObject"): "30 seconds",
+    PLUGIN_AUTOSCALER: "15 seconds",
+}
+"""Who looks at what is measured, and how often."""
 TRAFFIC = ("kubescene.dev", "Traffic")
 MEASURED = (("kubescene.dev", "MetricSeries"), TRAFFIC)
 """What brings the metrics of autoscalers."""
 UNMEASURED = "nobody measures anything: create a MetricSeries or a Traffic"
-TIMELESS = "no time passes, and it looks every 15 seconds: add an `advanceOperation`"
+TIMELESS = "no time passes, and it looks every {}: add an `advanceOperation`"
 REQUESTLESS = "no time passes, and no request comes: add an `advanceOperation`"
+
+NODE_GROUP = ("kubescene.dev", "NodeGroup")
+GROWTH, BOOTS = "max of a NodeGroup", "boot of a NodeGroup"
+UNSCALED = "nobody autoscales nodes: add `spec.simulation.clusterAutoscaler: {}`"
+UNLOOPED = (
+    "no time passes, and the cluster autoscaler looks every {}: add an `advanceOperation`, or "
+    "`mode: Immediate` to `spec.simulation.clusterAutoscaler`"
+)
+UNBOOTED = "no time passes, so machines that take time do not come: add an `advanceOperation`"
+
+NODE_POOL = ("karpenter.sh", "NodePool")
+UNORDERED = "nobody orders machines for it: add `spec.simulation.karpenter: {}`"
+UNBATCHED = "no time passes, and Karpenter waits for more pods: add an `advanceOperation`"
+UNCATALOGUED = "nothing is offered: create an InstanceCatalogue"
+CATALOGUE = ("kubescene.dev", "InstanceCatalogue")
+REPLACING = "replacing nodes of a NodePool by cheaper ones"
+SPOTLESS = (
+    "no InstanceCatalogue offers spot, and Karpenter asks for a replacement as spot if the pool "
+    "allows it: require `karpenter.sh/capacity-type In [on-demand]`"
+)
 
 ARRIVALS = "the time of `arrivals`"
 ARRIVED = "no time passes, so only those are there that come at once: add an `advanceOperation`"
@@ -107,17 +148,21 @@ DUTIES: Mapping[str, str] = {
     "ephemeral-volume": "ephemeral volumes of pods have no claims",
     "event-expiry": "Events stay",
     "garbage-collector": "what belongs to an object that is gone stays",
+    "karpenter": "nobody orders machines for NodePools, or gives them up",
     "kube-scheduler": "pods that say nothing of a node wait",
     "kubelet": "pods that have a node do not start, and nodes do not become ready",
+    "kubernetes-service": "nobody makes the Service default/kubernetes",
     "metricseries": "nobody says what is wrong with a MetricSeries",
     "namespace": "namespaces that are deleted stay, with all that is in them",
     "node-heartbeats": "a node lifecycle controller outside takes all nodes for silent",
     "node-lifecycle": "conditions of nodes do not become taints, and silent nodes are not noticed",
     "persistentvolume-binder": "claims for volumes are not bound",
     "pod-garbage-collector": "pods of nodes that are gone stay",
+    "root-ca-certificate-publisher": "namespaces have no kube-root-ca.crt",
     "storage-protection": "claims and volumes go while they are used",
     "taint-eviction": "pods stay on nodes with taints that they do not tolerate",
     "ttl-after-finished": "Jobs that have finished stay",
+    "vpa-updater": "pods keep their size, whatever their VerticalPodAutoscaler recommends",
 }
 """What nobody does without a controller that acts on more than objects of one kind (`KINDS`)."""
 
@@ -155,16 +200,17 @@ class Unsimulated:
     why: str
     operation: Operation
     times: int = 0
+    effect: str = VAIN
 
     def __str__(self) -> str:
         more = f" and {self.times - 1} more" if self.times > 1 else ""
-        return f"{self.what} has no effect: {self.why} (operation {self.operation.id!r}{more})"
+        return f"{self.what} {self.effect}: {self.why} (operation {self.operation.id!r}{more})"
 
     @property
     def error(self) -> ScenarioError:
         """The same as a fault, which says by itself where it is."""
         place = self.operation
-        told = f"{self.what} has no effect: {self.why}"
+        told = f"{self.what} {self.effect}: {self.why}"
         return ScenarioError(told, where=place.where, path=place.path)
 
 
@@ -187,15 +233,33 @@ class Players:
     """Whether time passes."""
     serving: bool = False
     """Whether there are requests."""
+    autoscaler: AutoscalerSettings | None = None
+    """That of nodes."""
+    karpenter: bool = False
+    """Whether Karpenter acts on NodePools."""
+    offered: bool = False
+    """Whether there is a catalogue of instance types."""
+    spot: bool = False
+    """Whether spot machines are offered, or may be."""
+    scales: bool = True
+    """Whether anything is created that scales, or goes by load."""
+    autoscalers: "Sequence[PluginSource]" = ()
+    """Those of whoever started the program, which PluginAutoscalers may choose."""
 
     @classmethod
     def of(
-        cls, spec: ScenarioSpec, registered: Iterable[str], options: SchedulerOptions
+        cls,
+        spec: ScenarioSpec,
+        registered: Iterable[str],
+        options: SchedulerOptions,
+        autoscalers: "Sequence[PluginSource]" = (),
     ) -> "Players":
         before = spec.presimulation_controllers(list(registered))
         names = (*before, *spec.simulation_controllers)
         outside = [each for each in spec.outside if each.name in names]
         ours = () if SCHEDULER in {each.name for each in outside} else options.profiles
+        objects = _made(spec.operations)
+        made = {(str(it["apiVersion"]).rpartition("/")[0], it["kind"]) for it in objects}
         return cls(
             names,
             {each.scheduler_name: frozenset(each.plugin_names()) for each in ours},
@@ -207,10 +271,16 @@ class Players:
             ],
             any(each.kind is OutsideKind.BAG for each in outside),
             spec.simulation.workloads,
-            any(_makes(each, kind) for each in spec.operations for kind in MEASURED)
+            not made.isdisjoint(MEASURED)
             or any(each.behaviour.uses for each in spec.simulation.workloads),
             any(each.kind is OperationKind.ADVANCE for each in spec.operations),
-            any(_makes(each, TRAFFIC) for each in spec.operations),
+            TRAFFIC in made,
+            spec.simulation.autoscaler,
+            spec.simulation.karpenter is not None,
+            CATALOGUE in made,
+            _offers_spot(spec.operations, objects),
+            not SCALING.isdisjoint(made),
+            autoscalers,
         )
 
     def has(self, controller: str) -> bool:
@@ -226,7 +296,35 @@ def unsimulated(spec: ScenarioSpec, players: Players) -> list[Unsimulated]:
         for what, why in (*_uses(operation, players, known), *_unwritten(operation)):
             use = found.setdefault(what, Unsimulated(what, why, operation))
             use.times += 1
-    return list(found.values())
+    return [*found.values(), *_of_scaling(spec, players)]
+
+
+def _of_scaling(spec: ScenarioSpec, players: Players) -> Iterator[Unsimulated]:
+    """What autoscalers, and those that they go by, do to each other in vain."""
+    if players.bag or not players.timed or not players.scales:
+        return
+    creating = [each for each in spec.operations if each.kind is OperationKind.CREATE]
+    made = [
+        (operation, Created(obj, _passing(spec, operation), _is_counted(operation, obj)))
+        for operation in creating
+        for obj in _objects(operation)
+    ]
+    is_whole = not spec.simulation.snapshot
+    for each in CreatedObjects((created for _, created in made), is_whole=is_whole).remarks():
+        yield Unsimulated(each.what, each.why, made[each.number][0], 1, each.effect)
+
+
+def _is_counted(operation: Operation, obj: JsonObject) -> bool:
+    return operation.arrives or "$(" in str(_at(obj, "metadata.name"))
+
+
+def _passing(spec: ScenarioSpec, operation: Operation) -> int:
+    """How much time passes from the step of an operation on."""
+    return sum(
+        parse_duration(each.body["duration"])
+        for each in spec.operations
+        if each.kind is OperationKind.ADVANCE and each.step >= operation.step
+    )
 
 
 def _uses(operation: Operation, players: Players, known: dict[SharedBody, Uses]) -> Uses:
@@ -297,13 +395,17 @@ def _of_object(obj: JsonObject, players: Players) -> Iterator[Use]:
     if controller is not None and not players.has(controller):
         yield kind, f"the controller {controller} does not run"
         return
-    if (group, kind) in INERT:
-        yield kind, INERT[group, kind]
-    is_theft = (group, kind) == OUTAGE and "CpuStolen" in _at(obj, "spec.what")
-    if is_theft and not players.serving:
-        yield STOLEN, UNSHARED
-    if (group, kind) == AUTOSCALER and not players.bag:
-        yield from _of_autoscaler(players)
+    yield from _of_inert((group, kind), obj)
+    if (group, kind) == OUTAGE:
+        yield from _of_outage(obj, players)
+    if (group, kind) in AUTOSCALERS and not players.bag:
+        yield from _of_autoscaler((group, kind), players)
+    if (group, kind) in (PLUGIN_AUTOSCALER, POD_AUTOSCALER):
+        yield from _of_choice((group, kind), obj, players)
+    if (group, kind) == NODE_GROUP:
+        yield from _of_node_group(obj, players)
+    if (group, kind) == NODE_POOL and not players.bag:
+        yield from _of_node_pool(obj, players)
     if (group, kind) == TRAFFIC and not players.timed:
         yield kind, REQUESTLESS
     if kind in POD_SPECS:
@@ -314,14 +416,33 @@ def _of_object(obj: JsonObject, players: Players) -> Iterator[Use]:
         yield from _of_pod(spec, players)
 
 
+def _of_outage(obj: JsonObject, players: Players) -> Iterator[Use]:
+    what = _at(obj, "spec.what")
+    if "CpuStolen" in what and not players.serving:
+        yield STOLEN, UNSHARED
+    if "MetricsGap" in what and not players.measured:
+        yield GAP, UNMEASURED
+
+
+def _of_inert(group_kind: tuple[str, str], obj: JsonObject) -> Iterator[Use]:
+    """Kinds that do nothing, and a conversion that nobody makes."""
+    kind = group_kind[1]
+    if group_kind in INERT:
+        yield kind, INERT[group_kind]
+    is_hook = _at(obj, "spec.conversion.strategy") == ["Webhook"]
+    if kind == "CustomResourceDefinition" and is_hook and len(_at(obj, "spec.versions[]")) > 1:
+        yield CONVERSION, NOT_CONVERTED
+
+
 def _of_behaviour(obj: JsonObject, group_kind: tuple[str, str], players: Players) -> Iterator[Use]:
     """What annotations of pods say in vain, and pods that should end and never will."""
     path = POD_SPECS[obj["kind"]].removesuffix("spec") + "metadata"
-    namespace = str((obj.get("metadata") or {}).get("namespace") or "default")
-    found = [each for each in _at(obj, path) if isinstance(each, dict)]
+    given = [each for each in _at(obj, "metadata.namespace") if each]
+    namespace = str(given[0]) if given else "default"
+    said = {name: _texts(obj, f"{path}.{name}") for name in ("labels", "annotations")}
     behaviour = None
     try:
-        behaviour = behaviour_of(players.workloads, found[0] if found else {}, namespace)
+        behaviour = behaviour_of(players.workloads, said, namespace)
     except ValueError as error:
         what, _, why = str(error).partition(": ")
         yield f"{what} of a {group_kind[1]}", why
@@ -332,26 +453,113 @@ def _of_behaviour(obj: JsonObject, group_kind: tuple[str, str], players: Players
         yield f"completion of a {group_kind[1]}", ENDING[group_kind]
 
 
-def _of_autoscaler(players: Players) -> Iterator[Use]:
+def _of_choice(group_kind: tuple[str, str], obj: JsonObject, players: Players) -> Iterator[Use]:
+    """An autoscaler that an object wants to have, and that is not there."""
+    if group_kind == PLUGIN_AUTOSCALER:
+        yield from _of_plugin(obj, players)
+        return
+    annotations = _texts(obj, "metadata.annotations")
+    given = annotations.get("autoscaling.knative.dev/class", KPA_CLASS)
+    if given != KPA_CLASS:
+        yield f"PodAutoscaler of class {given}", OTHER_CLASS
+
+
+def _of_plugin(obj: JsonObject, players: Players) -> Iterator[Use]:
+    """An autoscaler that nobody brought along."""
+    # Who has no such object should not load autoscalers.
+    from kubescene.autoscalers.available import type_of, types_in_cluster
+
+    objects = [each for each in _at(obj, "spec.object") if isinstance(each, dict)]
+    given = [str(each) for each in _at(obj, "spec.type") if each]
+    for each in given or filter(None, map(type_of, objects)):
+        if each not in (known := types_in_cluster(players.autoscalers)):
+            there = f"available are: {', '.join(known)}"
+            yield f"PluginAutoscaler of type {each}", f"no autoscaler takes that type; {there}"
+
+
+def _of_autoscaler(group_kind: tuple[str, str], players: Players) -> Iterator[Use]:
     if not players.timed:
-        yield AUTOSCALER[1], TIMELESS
-    elif not players.measured:
-        yield f"metrics of a {AUTOSCALER[1]}", UNMEASURED
+        yield group_kind[1], TIMELESS.format(AUTOSCALERS[group_kind])
+    elif not players.measured and group_kind not in (POD_AUTOSCALER, PLUGIN_AUTOSCALER):
+        yield f"metrics of a {group_kind[1]}", UNMEASURED
 
 
-def _makes(operation: Operation, group_kind: tuple[str, str]) -> bool:
-    """Whether an operation creates objects of a kind."""
-    if operation.kind is not OperationKind.CREATE:
-        return False
-    body = operation.shared_body.body if operation.shared_body is not None else None
-    objects = [body] if body is not None else _objects(operation)
-    return any(
-        (str(obj["apiVersion"]).rpartition("/")[0], obj["kind"]) == group_kind for obj in objects
+def _of_node_group(group: JsonObject, players: Players) -> Iterator[Use]:
+    settings = players.autoscaler
+    is_immediate = settings is not None and settings.immediate
+    if _at(group, "spec.max") and not players.bag:
+        if settings is None:
+            yield GROWTH, UNSCALED
+        elif not players.timed and not is_immediate:
+            yield GROWTH, UNLOOPED.format(format_duration(settings.flags.scan_interval))
+    if any(_at(group, "spec.boot")) and not players.timed and not is_immediate:
+        yield BOOTS, UNBOOTED
+
+
+def _of_node_pool(pool: JsonObject, players: Players) -> Iterator[Use]:
+    if not players.has("karpenter"):
+        yield NODE_POOL[1], "the controller karpenter does not run"
+    elif not players.karpenter:
+        yield NODE_POOL[1], UNORDERED
+    elif not players.timed:
+        yield NODE_POOL[1], UNBATCHED
+    elif not players.offered:
+        yield NODE_POOL[1], UNCATALOGUED
+    elif not players.spot and _replaces(pool):
+        yield REPLACING, SPOTLESS
+
+
+def _replaces(pool: JsonObject) -> bool:
+    """Whether it is consolidated onto cheaper nodes that might be spot or on demand."""
+    is_off = "WhenEmpty" in _at(pool, "spec.disruption.consolidationPolicy")
+    is_off = is_off or "Never" in _at(pool, "spec.disruption.consolidateAfter")
+    is_whole = bool(_at(pool, "spec.template.spec"))
+    return is_whole and not is_off and all(_allows(pool, each) for each in ("spot", "on-demand"))
+
+
+def _allows(pool: JsonObject, capacity_type: str) -> bool:
+    label = "karpenter.sh/capacity-type"
+    given = _texts(pool, "spec.template.metadata.labels").get(label, capacity_type)
+    required = (
+        each
+        for each in _at(pool, "spec.template.spec.requirements[]")
+        if isinstance(each, dict) and each.get("key") == label
+    )
+    return given == capacity_type and all(
+        {
+            "In": capacity_type in (each.get("values") or ()),
+            "NotIn": capacity_type not in (each.get("values") or ()),
+            "DoesNotExist": False,
+        }.get(str(each.get("operator")), True)
+        for each in required
     )
 
 
+def _offers_spot(operations: Iterable[Operation], made: Iterable[JsonObject]) -> bool:
+    """Whether a catalogue is made that offers spot, or some catalogue is patched."""
+    catalogues = [each for each in made if each["kind"] == CATALOGUE[1]]
+    types = (_at(each, "spec.instanceTypes[].offers[].capacityType") for each in catalogues)
+    return any("spot" in each for each in types) or any(
+        each.body["typeMeta"]["kind"] == CATALOGUE[1]
+        for each in operations
+        if each.kind is OperationKind.PATCH
+    )
+
+
+def _made(operations: Iterable[Operation]) -> Collection[JsonObject]:
+    """What operations create; of alike objects one."""
+    bodies: dict[int, JsonObject] = {}
+    for operation in operations:
+        shared = operation.shared_body
+        if shared is not None:
+            bodies[id(shared)] = shared.body
+        elif operation.kind is OperationKind.CREATE:
+            bodies.update((id(each), each) for each in _objects(operation))
+    return bodies.values()
+
+
 def _of_node(node: JsonObject, players: Players) -> Iterator[Use]:
-    for annotation, why in faults_of_pulls(node):
+    for annotation, why in faults_of_pulls(_texts(node, "metadata.annotations")):
         yield f"annotation {annotation} of a Node", why
     effects = _at(node, "spec.taints[].effect")
     for effect, (controller, why) in TAINTS.items():
@@ -396,6 +604,12 @@ def _at(obj: Any, path: str) -> list[Any]:
         if through_list:
             values = [item for each in values if isinstance(each, list) for item in each]
     return values
+
+
+def _texts(obj: Any, path: str) -> dict[str, str]:
+    """Labels or annotations: what has another type the API refuses in its own words."""
+    found = [each for each in _at(obj, path) if isinstance(each, dict)]
+    return {name: text for each in found for name, text in each.items() if isinstance(text, str)}
 
 
 def _steps(path: str) -> list[tuple[str, bool]]:

@@ -1,9 +1,9 @@
 """``KubeSchedulerConfiguration`` v1: from what people write to what a scheduler is made with.
 
 `read_configuration` does it for an object, `load_configuration` for a file. `schema` has the
-fields, `decoding` is strict about them, `defaulting` fills in what is open, `checks` finds what is
-wrong, `plugin_sets` and `expansion` work out which plugin runs where, and `reading` puts the result
-together.
+fields, `decoding` is strict about them, `defaulting` fills in what is open and merges plugin sets,
+`checks` finds what is wrong, `expansion` works out which plugin runs where, and `reading` puts the
+result together.
 
 Loaded with the first name that somebody asks for: whoever may have no configuration to read imports
 the package and asks when there is one.

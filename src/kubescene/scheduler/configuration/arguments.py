@@ -9,8 +9,8 @@ from typing import Any
 from kubescene.errors import SchedulerConfigurationError
 from kubescene.scheduler.configuration.argument_schema import ARGUMENTS
 from kubescene.scheduler.configuration.decoding import Decoder
+from kubescene.scheduler.configuration.field_faults import not_registered
 from kubescene.scheduler.configuration.schema import API_VERSION, GROUP
-from kubescene.scheduler.configuration.unregistered import not_registered
 from kubescene.types import JsonObject
 
 _CPU_AND_MEMORY = ("cpu", "memory")

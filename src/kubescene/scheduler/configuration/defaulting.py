@@ -1,10 +1,19 @@
-"""What a configuration leaves open (K-2)."""
+"""What a configuration leaves open (K-2), and which plugins a profile enables: what was written,
+merged with the defaults (K-4).
+
+Defaults stand in ``multiPoint`` only; how they spread over the extension points is `expansion`.
+"""
 
 from collections.abc import Iterable, Sequence
 
 from kubescene.scheduler.configuration.arguments import default_plugin_config
-from kubescene.scheduler.configuration.plugin_sets import merged_plugins, names_of
-from kubescene.scheduler.configuration.schema import API_VERSION, CONFIGURATION, KIND
+from kubescene.scheduler.configuration.schema import (
+    API_VERSION,
+    CONFIGURATION,
+    KIND,
+    MULTI_POINT,
+    PLUGIN_SETS,
+)
 from kubescene.scheduler.framework.profile import EnabledPlugin
 from kubescene.scheduler.state.pod_kinds import DEFAULT_SCHEDULER
 from kubescene.types import JsonObject
@@ -65,3 +74,44 @@ def _filled(given: JsonObject | None, defaults: JsonObject) -> JsonObject:
         if isinstance(value, bool) or value not in _ZERO
     }
     return {**defaults, **said}
+
+
+EVERY = "*"
+
+
+def merged_plugins(plugins: JsonObject | None, defaults: Sequence[EnabledPlugin]) -> JsonObject:
+    """The plugin sets of a profile, those that are not empty."""
+    given = plugins or {}
+    sets = {
+        name: merge(given.get(name) or {}, as_written(defaults) if name == MULTI_POINT else [])
+        for name in PLUGIN_SETS
+    }
+    return {name: each for name, each in sets.items() if each}
+
+
+def merge(given: JsonObject, defaults: list[JsonObject]) -> JsonObject:
+    """One plugin set and the defaults that it leaves.
+
+    A default that is enabled by name is replaced where it stands, weight and all; the other enabled
+    plugins come at the end.
+    """
+    disabled = [{"name": each.get("name", "")} for each in given.get("disabled") or ()]
+    names = {each["name"] for each in disabled}
+    enabled = [{"name": "", **each} for each in given.get("enabled") or ()]
+    last = {each["name"]: at for at, each in enumerate(enabled)}
+    left = [] if EVERY in names else [each for each in defaults if each["name"] not in names]
+    replaced = {last[each["name"]] for each in left if each["name"] in last}
+    kept = [enabled[last[each["name"]]] if each["name"] in last else each for each in left]
+    kept += [each for at, each in enumerate(enabled) if at not in replaced]
+    merged = {"enabled": kept, "disabled": disabled}
+    return {key: each for key, each in merged.items() if each}
+
+
+def as_written(plugins: Iterable[EnabledPlugin]) -> list[JsonObject]:
+    return [{"name": each.name, "weight": each.weight} for each in plugins]
+
+
+def names_of(plugins: JsonObject, key: str = "enabled") -> list[str]:
+    """Every plugin that some set names there, in order of first mention."""
+    found = [each.get("name", "") for one in plugins.values() for each in one.get(key) or ()]
+    return list(dict.fromkeys(found))

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 from kubescene.errors import SchedulerConfigurationError
-from kubescene.scheduler.configuration.plugin_sets import EVERY
+from kubescene.scheduler.configuration.defaulting import EVERY
 from kubescene.scheduler.configuration.schema import MULTI_POINT
 from kubescene.scheduler.framework.profile import EnabledPlugin, ExtensionPoint
 from kubescene.types import JsonObject

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from kubescene.api.selectors import aggregate
-from kubescene.api.validation.field_errors import ErrorList, ErrorType, FieldError
+from kubescene.api.validation.field_errors import ErrorList, ErrorType, FieldError, quote
 from kubescene.errors import SchedulerConfigurationError
 
 
@@ -35,3 +35,13 @@ class _WordedError(FieldError, frozen=True):
 def aggregated(errors: Sequence[FieldError]) -> str:
     """One text for all of them, each once."""
     return aggregate(list(dict.fromkeys(error.message for error in errors)))
+
+
+_SCHEME = "pkg/scheduler/apis/config/scheme/scheme.go:29"
+
+
+def not_registered(kind: str, api_version: str) -> str:
+    return (
+        f"no kind {quote(kind)} is registered for version {quote(api_version)} "
+        f'in scheme "{_SCHEME}"'
+    )

@@ -22,10 +22,9 @@ from kubescene.scheduler.configuration.argument_schema import ARGUMENTS
 from kubescene.scheduler.configuration.arguments import decode_arguments
 from kubescene.scheduler.configuration.checks import check
 from kubescene.scheduler.configuration.decoding import Decoder
-from kubescene.scheduler.configuration.defaulting import with_defaults
+from kubescene.scheduler.configuration.defaulting import EVERY, as_written, names_of, with_defaults
 from kubescene.scheduler.configuration.expansion import Expansion, PointsOf, field_of
-from kubescene.scheduler.configuration.field_faults import aggregated
-from kubescene.scheduler.configuration.plugin_sets import EVERY, as_written, names_of
+from kubescene.scheduler.configuration.field_faults import aggregated, not_registered
 from kubescene.scheduler.configuration.schema import (
     API_VERSION,
     CONFIGURATION,
@@ -33,7 +32,6 @@ from kubescene.scheduler.configuration.schema import (
     MULTI_POINT,
     TYPE_META,
 )
-from kubescene.scheduler.configuration.unregistered import not_registered
 from kubescene.scheduler.extenders.extenders import (
     Extender,
     ExtenderAddress,

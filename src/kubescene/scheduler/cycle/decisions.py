@@ -47,6 +47,15 @@ class Decision:
     post_filtered: str = ""
     """The PostFilter plugin that had the last word, if one was asked."""
 
+    def binds_alone(self, pod: PodInfo) -> bool:
+        """Whether it is known that there is a node and no plugin has anything to do beside Bind."""
+        relevant = self.state.relevant
+        try:
+            known = relevant is not None and relevant.binds_alone(self.state, pod)
+        except PluginError:
+            return False
+        return known and bool(self.node)
+
     def repeated(self) -> "Decision":
         """The same failure for another pod."""
         return Decision(

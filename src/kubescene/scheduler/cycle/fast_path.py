@@ -29,8 +29,14 @@ class NextDecision(NamedTuple):
 class FastPath(Protocol):
     """Who may know the outcome of a cycle without it."""
 
-    def decide(self, pod: PodInfo, explain: Explain | None) -> Decision | None:
-        """The node that a cycle would find for a pod; the search goes on as after a cycle."""
+    def decide(
+        self, pod: PodInfo, explain: Explain | None, *, binds_at_once: bool = False
+    ) -> Decision | None:
+        """The node that a cycle would find for a pod; the search goes on as after a cycle.
+
+        Who says ``binds_at_once`` is content with pods with which nobody has anything to do beside
+        their binding, before or after it.
+        """
         ...
 
     def decide_next(self, pod: PodInfo, *, counted: bool) -> Decision | NextDecision | None:
@@ -68,7 +74,9 @@ class FastPath(Protocol):
 class StepByStep:
     """Nobody knows anything: every decision takes a whole cycle."""
 
-    def decide(self, pod: PodInfo, explain: Explain | None) -> Decision | None:
+    def decide(
+        self, pod: PodInfo, explain: Explain | None, *, binds_at_once: bool = False
+    ) -> Decision | None:
         return None
 
     def decide_next(self, pod: PodInfo, *, counted: bool) -> Decision | NextDecision | None:

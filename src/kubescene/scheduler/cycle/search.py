@@ -81,10 +81,13 @@ def search(filtering: Judge, ring: Rows, start: int, wanted: int, *, every: bool
     return parts[0] if len(parts) == 1 else _joined(parts)
 
 
-def among(verdicts: Codes, ring: Rows, start: int, wanted: int) -> Found:
-    """What `search` finds among all rows where every verdict is known."""
+def among(verdicts: Codes, ring: Rows, start: int, wanted: int, *, refuses: bool = True) -> Found:
+    """What `search` finds among all rows where every verdict is known.
+
+    ``refuses`` says that some of them may be refused.
+    """
     count = verdicts.size
-    refused = int(np.count_nonzero(verdicts))
+    refused = int(np.count_nonzero(verdicts)) if refuses else 0
     # More need not be examined, wherever those are that are refused.
     size = min(wanted + 1 + refused if refused else wanted, count)
     window = Window(start, size, count)

@@ -1,7 +1,6 @@
 """DeviceClasses, and the extended resources that stand for their devices."""
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 from kubescene.api.records.changes import Change, ChangeType
 from kubescene.api.scheme import GroupVersionKind
@@ -33,11 +32,6 @@ class DeviceClass(Shared):
     @property
     def implicit_resource(self) -> str:
         return IMPLICIT_PREFIX + self.name
-
-
-class _Age(NamedTuple):
-    created: str
-    name: str
 
 
 class DeviceClasses:

@@ -28,10 +28,9 @@ from kubescene.scheduler.framework.status import SUCCESS, Status
 from kubescene.scheduler.state.node_info import NodeInfo
 from kubescene.scheduler.state.nodes import NodeTable
 from kubescene.scheduler.state.pods import PodInfo
+from kubescene.scheduler.state.row_policy import POLICY
 from kubescene.scheduler.state.row_types import Column
 from kubescene.types import ReadOnlyObject
-
-TABLES_KEPT = 128
 
 Claims: TypeAlias = tuple[ClaimSpec, ...]
 
@@ -83,7 +82,7 @@ class OutcomeTable:
 class Outcomes:
     """Tables for the lists of claims that pods have had lately."""
 
-    def __init__(self, cluster: DeviceCluster, kept: int = TABLES_KEPT) -> None:
+    def __init__(self, cluster: DeviceCluster, kept: int = POLICY.device_tables_kept) -> None:
         self._cluster = cluster
         self._kept = kept
         self._tables: OrderedDict[Claims, OutcomeTable] = OrderedDict()

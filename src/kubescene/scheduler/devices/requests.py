@@ -7,9 +7,9 @@ import orjson
 
 from kubescene.api.quantity import Quantity, parse
 from kubescene.scheduler.state.memo import Shared
+from kubescene.scheduler.state.row_policy import POLICY
 from kubescene.types import ReadOnlyObject
 
-SPECS_KEPT = 4096
 ALL = "All"
 EXACT_COUNT = "ExactCount"
 
@@ -106,6 +106,6 @@ def claim_spec(claim: ReadOnlyObject) -> ClaimSpec:
     return read_spec(orjson.dumps((claim.get("spec") or {}).get("devices") or {}))
 
 
-@lru_cache(maxsize=SPECS_KEPT)
+@lru_cache(maxsize=POLICY.claim_specs_kept)
 def read_spec(encoded: bytes) -> ClaimSpec:
     return ClaimSpec(encoded)

@@ -26,18 +26,12 @@ from kubescene.scheduler.domains.groups import (
 )
 from kubescene.scheduler.domains.tallies import ALL_NODES, CountedNodes, DomainTally
 from kubescene.scheduler.state.deltas import Delta, DeltaKind
-from kubescene.scheduler.state.memo import CLASSES_KEPT
 from kubescene.scheduler.state.node_info import NO_ROW, NodeInfo
 from kubescene.scheduler.state.nodes import NodeTable
 from kubescene.scheduler.state.pod_kinds import PodSignature
 from kubescene.scheduler.state.pods import PodInfo
+from kubescene.scheduler.state.row_policy import POLICY
 from kubescene.types import ReadOnlyObject
-
-CELLS_KEPT = 8_000_000
-"""How many numbers by row all counters may hold together."""
-_FEWEST_COUNTERS = 32
-_EMPTY_KEPT = 64
-"""How many groups without pods may wait for the next one."""
 
 _LabelKey: TypeAlias = tuple[tuple[str, tuple[LabelPair, ...]], bool]
 _Spec: TypeAlias = tuple[Mapping[str, str], Sequence[ReadOnlyObject]]
@@ -46,7 +40,7 @@ _Spec: TypeAlias = tuple[Mapping[str, str], Sequence[ReadOnlyObject]]
 class PodCensus:
     """The pods of one node table. Call `sync` before asking."""
 
-    def __init__(self, nodes: NodeTable, cells_kept: int = CELLS_KEPT) -> None:
+    def __init__(self, nodes: NodeTable, cells_kept: int = POLICY.counter_cells_kept) -> None:
         self.epoch = 0
         """Grows when nodes came, went, or changed labels or taints."""
         self.term_version = 0
@@ -59,7 +53,7 @@ class PodCensus:
         self._label_groups: dict[_LabelKey, LabelGroup] = {}
         self._labelled: Filed[LabelGroup] = Filed()
         self._empty = 0
-        self._known: BoundedDict[PodSignature, LabelGroup] = BoundedDict(CLASSES_KEPT)
+        self._known: BoundedDict[PodSignature, LabelGroup] = BoundedDict(POLICY.classes_kept)
         """Groups of pods that carry no terms and are not being deleted."""
         self._term_groups: dict[CarriedTerm, TermGroup] = {}
         self._terms: Filed[TermGroup] = Filed()
@@ -222,7 +216,7 @@ class PodCensus:
         # Labels that a node gives its pods empty the group of those that have just come: the next
         # pod will be there soon.
         self._empty += 1
-        if self._empty > max(_EMPTY_KEPT, len(self._label_groups) // 2):
+        if self._empty > max(POLICY.empty_groups_kept, len(self._label_groups) // 2):
             self._drop_empty_groups()
 
     def _drop_empty_groups(self) -> None:
@@ -272,7 +266,7 @@ class PodCensus:
         return counter
 
     def _make_room(self) -> None:
-        allowed = max(_FEWEST_COUNTERS, self._cells_kept // max(1, 2 * len(self._nodes)))
+        allowed = max(POLICY.fewest_counters_kept, self._cells_kept // max(1, 2 * len(self._nodes)))
         if len(self._counters) >= allowed:
             # Half of them at once: finding the oldest ones costs as much as there are.
             by_use = sorted(self._counters.values(), key=_last_use)

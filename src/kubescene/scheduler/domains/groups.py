@@ -19,6 +19,7 @@ from kubescene.scheduler.state.node_info import NO_ROW
 from kubescene.scheduler.state.nodes import NodeTable
 from kubescene.scheduler.state.pod_kinds import PodSignature
 from kubescene.scheduler.state.pods import PodInfo
+from kubescene.scheduler.state.row_policy import POLICY
 
 LabelPair: TypeAlias = tuple[str, str]
 T = TypeVar("T", bound=Hashable)
@@ -131,9 +132,6 @@ class Filed(Generic[T]):
         self._drawers.clear()
 
 
-_TALLIES_KEPT = 16
-
-
 class Matcher(Protocol):
     """A question about pods on nodes. A hashable value: equal questions share a counter."""
 
@@ -216,7 +214,7 @@ class RowCounter:
         """By domain of a topology key, over the nodes that count; ``epoch`` is the census's."""
         found = self.tallies.get((key, counted))
         if found is None:
-            if len(self.tallies) >= _TALLIES_KEPT:
+            if len(self.tallies) >= POLICY.tallies_kept:
                 del self.tallies[next(iter(self.tallies))]
             found = self.tallies[key, counted] = DomainTally(key, counted)
         if found.epoch != epoch or found.is_stale:

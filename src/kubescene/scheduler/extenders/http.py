@@ -13,7 +13,7 @@ from threading import Lock
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
-from kubescene.clock import SECOND, WallClock
+from kubescene.clock import Deadline, WallClock
 from kubescene.scheduler.extenders.extenders import (
     ExtenderAddress,
     ExtenderAnswer,
@@ -85,15 +85,15 @@ class HttpExtenderCaller:
         return self._post(address, fresh, deadline, parts, body)
 
     def _connect(
-        self, address: ExtenderAddress, parts: SplitResult, deadline: "Deadline"
+        self, address: ExtenderAddress, parts: SplitResult, deadline: Deadline
     ) -> "PunctualConnection":
         assert parts.hostname is not None
         port = parts.port or _PORTS[parts.scheme]
-        raw = socket.create_connection((parts.hostname, port), timeout=deadline.left_s())
+        raw = socket.create_connection((parts.hostname, port), timeout=seconds_left(deadline))
         raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         try:
             if parts.scheme == "https":
-                raw.settimeout(deadline.left_s())
+                raw.settimeout(seconds_left(deadline))
                 name = (address.tls and address.tls.server_name) or parts.hostname
                 raw = self._context(address).wrap_socket(raw, server_hostname=name)
         except BaseException:
@@ -111,7 +111,7 @@ class HttpExtenderCaller:
         self,
         address: ExtenderAddress,
         connection: "PunctualConnection",
-        deadline: "Deadline",
+        deadline: Deadline,
         parts: SplitResult,
         body: bytes,
     ) -> tuple[int, bytes]:
@@ -152,23 +152,6 @@ class HttpExtenderCaller:
             self._idle.setdefault(address.origin, []).append(connection)
 
 
-class Deadline:
-    """A moment of the machine's clock by which something must have happened."""
-
-    __slots__ = ("_at", "_clock")
-
-    def __init__(self, clock: WallClock, timeout: int) -> None:
-        self._clock = clock
-        self._at = clock.now() + timeout
-
-    def left_s(self) -> float:
-        """Seconds that are left; raises TimeoutError if there are none."""
-        left = self._at - self._clock.now()
-        if left <= 0:
-            raise TimeoutError
-        return left / SECOND
-
-
 class PunctualSocket:
     """A socket whose every wait ends at the deadline, however often something trickles in."""
 
@@ -186,7 +169,7 @@ class PunctualSocket:
 
     def wait_at_most(self) -> None:
         if self.deadline is not None:
-            self._raw.settimeout(self.deadline.left_s())
+            self._raw.settimeout(seconds_left(self.deadline))
 
     def close(self) -> None:
         """Nothing yet: http.client closes before the answer has been read."""
@@ -215,6 +198,14 @@ class _Reader(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         self._before()
         return self._raw.recv_into(buffer)
+
+
+def seconds_left(deadline: Deadline) -> float:
+    """Raises TimeoutError if there are none."""
+    left = deadline.left_s
+    if not left:
+        raise TimeoutError
+    return left
 
 
 def _told(error: Exception) -> str:

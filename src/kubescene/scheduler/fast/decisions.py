@@ -27,7 +27,7 @@ from kubescene.scheduler.cycle.search import Found, nodes_to_find
 from kubescene.scheduler.cycle.verdicts import Filtering, FilterSplit
 from kubescene.scheduler.fast.kept_filtering import DomainCodes, KeptFiltering, UsualFiltering
 from kubescene.scheduler.fast.kept_rows import KeptRows
-from kubescene.scheduler.fast.kept_scoring import KeptScoring, Told
+from kubescene.scheduler.fast.kept_scoring import KeptScoring, ScoredDetail
 from kubescene.scheduler.fast.renewers import Renewers
 from kubescene.scheduler.fast.repeating import RepeatedFailures
 from kubescene.scheduler.framework.cycle_state import CycleState
@@ -46,7 +46,7 @@ from kubescene.scheduler.state.row_types import Window
 NO_ROWS: Rows = np.zeros(0, dtype=np.intp)
 
 
-class Plan:
+class CyclePlan:
     """What is settled for all pods with the same relevant plugins before a cycle begins.
 
     ``filters`` is None if their cycle has to take all its steps. ``skipped_scores`` are those of
@@ -89,7 +89,7 @@ class LastOne:
 
     def __init__(
         self,
-        plan: Plan,
+        plan: CyclePlan,
         kept: KeptRows,
         signature: PodSignature,
         newest_spec: int,
@@ -126,7 +126,9 @@ class FastDecisions:
 
     # -- the usual decision ----------------------------------------------------------------
 
-    def decide(self, pod: PodInfo, explain: Explain | None) -> Decision | None:
+    def decide(
+        self, pod: PodInfo, explain: Explain | None, *, binds_at_once: bool = False
+    ) -> Decision | None:
         """Find a node for a pod, or None if it takes a whole cycle to do so or to say why not."""
         cycle, nodes = self._cycle, self._nodes
         nodes.refresh()
@@ -134,7 +136,9 @@ class FastDecisions:
         if not self._possible or cycle.nominations or self._is_special(pod) or not nodes.infos:
             return None
         relevant = cycle.framework.relevance.of(pod.signature)
-        plan: Plan | None = relevant.plan
+        if binds_at_once and not relevant.binds_at_once_alone:
+            return None
+        plan: CyclePlan | None = relevant.plan
         if plan is None and (plan := self._find_plan(relevant, pod)) is None:
             return None
         if plan.filters is None or plan.scores is None:
@@ -168,7 +172,11 @@ class FastDecisions:
             return self._take(last.plan, kept, last.plan.state(), pod, explains=last.explains)
         rows = cycle.candidates(None)[start : start + window.size]
         try:
-            verdicts = kept.tell(last.plan.template, pod, rows, window)
+            told = kept.tell_all(last.plan.template, pod)
+            if told is None:
+                verdicts = kept.tell(last.plan.template, pod, rows, window)
+            else:
+                verdicts = window.on(told, rows)
         except (PluginError, ScoringError):
             return None
         if (kept.refuses and np.count_nonzero(verdicts)) or not kept.is_summed:
@@ -178,7 +186,7 @@ class FastDecisions:
         return NextDecision(node, window.size, window.size)
 
     def _take(
-        self, plan: Plan, kept: KeptRows, state: CycleState, pod: PodInfo, *, explains: bool
+        self, plan: CyclePlan, kept: KeptRows, state: CycleState, pod: PodInfo, *, explains: bool
     ) -> Decision | None:
         """Search, choose, and explain; None leaves it to the whole cycle."""
         cycle, scored = self._cycle, None
@@ -197,7 +205,7 @@ class FastDecisions:
             # The whole cycle will come to the same and say whose fault it is.
             return None
         nodes, examined = self._nodes, found.rows.size
-        alone = kept.is_summed and scored is None and found.feasible.size > 1
+        alone = kept.is_summed and kept.even_for == found.feasible.size > 1 and not explains
         alone = alone and not plan.preparing  # They may have something to say about the next one.
         self._last = LastOne(
             plan,
@@ -217,7 +225,7 @@ class FastDecisions:
 
     def _prepare(
         self,
-        plan: Plan,
+        plan: CyclePlan,
         kept: KeptRows,
         state: CycleState,
         pod: PodInfo,
@@ -250,7 +258,7 @@ class FastDecisions:
 
     def _best(
         self, kept: KeptRows, state: CycleState, pod: PodInfo, found: Found, *, explains: bool
-    ) -> tuple[int, Scored | Told | None]:
+    ) -> tuple[int, Scored | ScoredDetail | None]:
         """The position of the best of the feasible rows, and what there is to say of all scores."""
         rows, window, scoring = found.feasible, found.window, self._scoring
         if rows.size == 1:
@@ -258,7 +266,9 @@ class FastDecisions:
         if scoring.decides_alone(kept, state, pod, rows.size):
             told = scoring.told(kept, state, pod, rows, window) if explains else None
             return kept.best(rows, window), told
-        scored = scoring.score(kept, state, pod, rows, window, explain=explains)
+        if not explains:
+            return scoring.best(kept, state, pod, rows, window), None
+        scored = scoring.score(kept, state, pod, rows, window, explain=True)
         return pick_small(scored.totals), scored
 
     def _bounds(self) -> tuple[int, int]:
@@ -278,7 +288,7 @@ class FastDecisions:
             return True
         return pod.signature in self.failures.known
 
-    def _find_plan(self, relevant: RelevantPlugins, pod: PodInfo) -> Plan | None:
+    def _find_plan(self, relevant: RelevantPlugins, pod: PodInfo) -> CyclePlan | None:
         """Settle what can be; None if a plugin has raised."""
         framework = self._cycle.framework
         preparing = tuple(
@@ -288,13 +298,13 @@ class FastDecisions:
         if relevant.pre_filters_by_class and ours:
             relevant.plan = self._settled(relevant, pod, preparing)
         else:
-            relevant.plan = Plan(relevant)
-        plan: Plan | None = relevant.plan
+            relevant.plan = CyclePlan(relevant)
+        plan: CyclePlan | None = relevant.plan
         return plan
 
     def _settled(
         self, relevant: RelevantPlugins, pod: PodInfo, preparing: tuple[Extension, ...]
-    ) -> Plan | None:
+    ) -> CyclePlan | None:
         """Have PreFilter and PreScore asked about the class, if nobody has done so before."""
         state, cycle = CycleState(), self._cycle
         try:
@@ -308,8 +318,8 @@ class FastDecisions:
         alone = cycle.batch.signs(pod, relevant)
         if usual and scores.is_small and not filters.others and not alone:
             skipped = state.skipped_scores.difference(each.name for each in preparing)
-            return Plan(relevant, filters, scores, skipped, preparing)
-        return Plan(relevant)
+            return CyclePlan(relevant, filters, scores, skipped, preparing)
+        return CyclePlan(relevant)
 
     # -- what is kept ----------------------------------------------------------------------
 
@@ -336,6 +346,7 @@ class FastDecisions:
         return rows
 
     def filtering(self, state: CycleState, pod: PodInfo) -> Filtering | None:
+        self._last = None
         # The node's name is no part of the class, and such a pod never is in the queue.
         if pod.node or pod.is_resized or pod.pod_class.compiled(asks_for_a_node):
             return None

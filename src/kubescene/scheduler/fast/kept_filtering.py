@@ -130,7 +130,7 @@ class UsualFiltering(Filtering):
         known = self._kept.tell_all(self.state, self._pod)
         if known is None:
             return search(self, ring, start, wanted, every=True)
-        return among(known, ring, start, wanted)
+        return among(known, ring, start, wanted, refuses=self._kept.refuses)
 
     def describe(self, verdict: int) -> Status:
         meanings = self._kept.meanings

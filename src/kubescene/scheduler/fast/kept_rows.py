@@ -35,6 +35,7 @@ class KeptRows:
         "_nodes",
         "_told",
         "_was_asked",
+        "_whole_at",
         "errors",
         "even_for",
         "has_raw",
@@ -66,10 +67,13 @@ class KeptRows:
         """What verdicts mean, once somebody has asked."""
         self.raters: Raters | None = None
         self._was_asked = False
+        self._whole_at = -1
+        """After how many changes of nodes all rows were told of; -1 if never."""
 
     def rate_by(self, raters: Raters) -> None:
         """Keep the scores of these plugins from now on."""
         self.raters = raters
+        self._whole_at = -1
         self._told = RowResults(self._nodes)
         """Of which rows the verdicts are up to date, and the scores if they pass."""
         self.plain: NDArray[np.int8] | None = None
@@ -90,7 +94,7 @@ class KeptRows:
         if self.plain is None and self.raters is not None:
             # In little space: explanations keep parts of them.
             self.plain = np.empty((len(self.raters.plain), len(self._nodes)), dtype=np.int8)
-            self._told = RowResults(self._nodes)
+            self._told, self._whole_at = RowResults(self._nodes), -1
 
     def keep_raw(self, line: int, at: Rows | slice | int, scores: Scores | int) -> None:
         """Keep scores that are to be normalized."""
@@ -108,7 +112,7 @@ class KeptRows:
         if moves is None:
             return False
         self._layout = nodes.layout
-        self._all = np.arange(len(nodes), dtype=np.intp)
+        self._all, self._whole_at = np.arange(len(nodes), dtype=np.intp), -1
         if self._judged is not None:
             self._judged.move(moves)
         self.verdicts = moved(self.verdicts, moves)
@@ -197,10 +201,20 @@ class KeptRows:
 
     def tell_all(self, state: CycleState, pod: PodInfo) -> Codes | None:
         """The verdicts of all rows, if that takes hardly more than those of a window."""
-        count = len(self._nodes)
+        nodes, before = self._nodes, self._whole_at
+        count, now = len(nodes), nodes.changes
         if count > POLICY.rows_told or not self._is_arithmetic:
             return None
-        self.tell(state, pod, self._all, Window(0, count, count))
+        if before == now:
+            return self.verdicts
+        changed = nodes.changed_since(before) if before >= 0 else None
+        rows = None if changed is None else list(dict.fromkeys(changed))
+        if rows is None or len(rows) > POLICY.few_rows:
+            self._tell_many(state, pod, self._all, Window(0, count, count))
+        else:
+            self._tell_few(state, pod, rows)
+        if not state.passing_codes:
+            self._whole_at = now
         return self.verdicts
 
     @property
@@ -253,17 +267,24 @@ class KeptRows:
 
     def best(self, rows: Rows, window: Window | None) -> int:
         """The position of the best of some rows, if the kept sums decide."""
-        kept, self._was_asked = self.ranked, True
-        return pick_ranked(kept.take(rows) if window is None else window.on(kept, rows))
+        self._was_asked = True
+        return pick_ranked(self.ranked_of(rows, window))
+
+    def ranked_of(self, rows: Rows, window: Window | None) -> Scores:
+        """The kept sums of some rows, see `best_node.ranked`; to be read at once."""
+        kept = self.ranked
+        return kept.take(rows) if window is None else window.on(kept, rows)
 
     def sums(self, rows: Rows, window: Window | None) -> Scores:
         """The kept sums of some rows, to be written over."""
-        kept = self.ranked
-        return unranked(kept.take(rows) if window is None else window.on(kept, rows))
+        return unranked(self.ranked_of(rows, window))
 
-    def raw_of(self, line: int) -> Scores:
-        """The scores of a plugin that are to be normalized, of all rows."""
-        return np.zeros(len(self._nodes), dtype=np.int64) if self.raw is None else self.raw[line]
+    def raw_of(self, line: int, rows: Rows, window: Window | None) -> Scores:
+        """The scores of a plugin that are to be normalized; to be written over."""
+        if self.raw is None:
+            return np.zeros(rows.size, dtype=np.int64)
+        column = self.raw[line]
+        return column.take(rows) if window is None else window.of(column, rows)
 
     def own(self, rows: Rows, window: Window | None) -> NDArray[np.int8]:
         """The scores that need no normalisation, a line per plugin; to be kept."""

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from kubescene.bounded import BoundedDict
 from kubescene.instruments.score_columns import PackedScores, ScoreColumn, SharedScores
+from kubescene.scheduler.cycle.best_node import pick_ranked, ranked
 from kubescene.scheduler.cycle.scoring import (
     RawAndFinal,
     ScoreChain,
@@ -58,8 +59,7 @@ class KeptScoring:
             if extension.normalizes_alone and not kept.has_raw[line]:
                 told[extension.name] = self._of_unrated(extension, state, pod, rows.size)
             else:
-                column = kept.raw_of(line)
-                raw = column.take(rows) if window is None else window.of(column, rows)
+                raw = kept.raw_of(line, rows, window)
                 told[extension.name] = final_scores(extension, state, pod, raw)
         for extension in split.others:
             raw = extension.score_nodes(state, pod, self._chain.nodes, rows)
@@ -75,9 +75,30 @@ class KeptScoring:
             scored.columns = self._chain.columns(state, told, rows.size)
         return scored
 
+    def best(
+        self, kept: KeptRows, state: CycleState, pod: PodInfo, rows: Rows, window: Window | None
+    ) -> int:
+        """The position of the best of these rows: what all have alike makes no difference."""
+        assert kept.raters is not None
+        split, totals, count = kept.raters.split, kept.ranked_of(rows, window), rows.size
+        for line, extension in enumerate(split.normalized):
+            if kept.has_raw[line] or not extension.normalizes_alone:
+                raw = kept.raw_of(line, rows, window)
+                final = final_scores(extension, state, pod, raw)[1]
+            elif self._is_even(extension, state, pod, count):
+                continue
+            else:
+                final = self._of_unrated(extension, state, pod, count)[1]
+            totals = totals + ranked(final * extension.weight)
+        for extension in split.others:
+            raw = extension.score_nodes(state, pod, self._chain.nodes, rows)
+            final = final_scores(extension, state, pod, raw)[1]
+            totals = totals + ranked(final * extension.weight)
+        return pick_ranked(totals)
+
     def told(
         self, kept: KeptRows, state: CycleState, pod: PodInfo, rows: Rows, window: Window | None
-    ) -> "Told":
+    ) -> "ScoredDetail":
         """What the kept sums are made of, where they decide alone."""
         common, count = self._common, rows.size
         if common is None or not common.fits(state, count):
@@ -123,7 +144,7 @@ class KeptScoring:
         return found
 
 
-class Told(NamedTuple):
+class ScoredDetail(NamedTuple):
     """What `Scored` holds, for explanations alone."""
 
     totals: "SummedTotals"
@@ -148,10 +169,10 @@ class CommonColumns:
         left_out = (state.skipped_scores, state.unrated_scores)
         return self._count == count and self._left_out == left_out
 
-    def with_own(self, plain: NDArray[np.int8]) -> Told:
+    def with_own(self, plain: NDArray[np.int8]) -> ScoredDetail:
         """What another pod is told, whose own scores are a part of `KeptRows.plain`."""
         columns = PackedScores(self._shared, plain)
-        return Told(SummedTotals(columns, plain.shape[1]), columns)
+        return ScoredDetail(SummedTotals(columns, plain.shape[1]), columns)
 
 
 class SummedTotals(Sequence[int]):

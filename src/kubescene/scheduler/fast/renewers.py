@@ -125,14 +125,14 @@ class SharedVerdicts:
         return found
 
 
-class Judge(NamedTuple):
+class JudgedFilter(NamedTuple):
     """A Filter, and who may judge in its place."""
 
     extension: FilterExtension
     by: FilterByPairs | None
 
 
-class Rater(NamedTuple):
+class RatedScore(NamedTuple):
     """A Score, likewise."""
 
     extension: ScoreExtension
@@ -173,7 +173,7 @@ class Judges:
         self._spec = shared.of(self.extensions[:blind], pod)
         plugins, pod_class = framework.plugins, pod.pod_class
         self._asked = tuple(
-            Judge(each, filter_by_pairs(plugins[each.name], each, pod_class))
+            JudgedFilter(each, filter_by_pairs(plugins[each.name], each, pod_class))
             for each in self.extensions[0 if self._spec is None else blind :]
         )
         self._one = self._asked
@@ -189,7 +189,9 @@ class Judges:
             self._spec.sync(nodes, state, pod)
             self.errors = self._spec.errors
         is_exact = self.by_pairs and self._columns.is_exact()
-        self._one = self._asked if is_exact else tuple(Judge(each, None) for each, _ in self._asked)
+        self._one = (
+            self._asked if is_exact else tuple(JudgedFilter(each, None) for each, _ in self._asked)
+        )
         self.newest_spec = nodes.newest_spec
 
     def row(self, state: CycleState, pod: PodInfo, row: int) -> int:
@@ -299,7 +301,7 @@ class Raters:
         self.split = split
         plugins, pod_class = framework.plugins, pod.pod_class
         self.plain = tuple(
-            Rater(each, score_by_pairs(plugins[each.name], pod_class)) for each in split.plain
+            RatedScore(each, score_by_pairs(plugins[each.name], pod_class)) for each in split.plain
         )
         self._one = self.plain
         self.by_pairs = any(each.by is not None for each in self.plain)
@@ -326,7 +328,9 @@ class Raters:
             if not (is_known and each in self._blind) or has_raw[line]
         )
         is_exact = self.by_pairs and self._columns.is_exact()
-        self._one = self.plain if is_exact else tuple(Rater(each, None) for each, _ in self.plain)
+        self._one = (
+            self.plain if is_exact else tuple(RatedScore(each, None) for each, _ in self.plain)
+        )
         self.newest_spec = nodes.newest_spec
 
     def row(self, kept: RowScores, state: CycleState, pod: PodInfo, row: int) -> None:

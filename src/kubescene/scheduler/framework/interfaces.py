@@ -323,6 +323,12 @@ class ConcernedPlugin(Plugin, Protocol):
         """
         ...
 
+    def concerns_binding(self, state: CycleState, pod: PodInfo) -> bool:
+        """False: a node was found, and no point from Reserve to PostBind has something to do, Bind
+        apart. They may be called all the same.
+        """
+        ...
+
 
 class FilterPlugin(Plugin, Protocol):
     """Implement `filter`, or `filter_nodes` together with `describe`."""

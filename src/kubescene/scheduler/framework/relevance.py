@@ -54,7 +54,9 @@ class RelevantPlugins:
     """
 
     __slots__ = (
+        "asked_before_binding",
         "binds_at_once",
+        "binds_at_once_alone",
         "permit",
         "plan",
         "post_bind",
@@ -88,10 +90,22 @@ class RelevantPlugins:
         self.post_bind: tuple[Extension, ...] = _others(framework.post_bind, unconcerned)
         self.binds_at_once = not (self.reserve or self.permit or self.pre_bind)
         """Whether nothing comes between a decision and Bind."""
+        self.asked_before_binding = _answering(
+            framework, (*self.reserve, *self.permit, *self.pre_bind, *self.post_bind)
+        )
+        """Who knows once there is a node whether anything is to be done beside Bind; None: it is.
+        """
+        self.binds_at_once_alone = self.binds_at_once and not self.post_bind
+        """Whether nothing comes after Bind either."""
         self.pre_filtered: Any = None
         self.pre_scored: Any = None
         self.plan: Any = None
         """What the fast path has found out about it."""
+
+    def binds_alone(self, state: Any, pod: Any) -> bool:
+        """Whether it is known of a decision that nothing is to be done beside Bind."""
+        asked = self.asked_before_binding
+        return asked is not None and not any(concerns(state, pod) for concerns in asked)
 
     def alike(self) -> "RelevantPlugins":
         """The same for another signature, of which nothing is remembered yet."""
@@ -140,6 +154,15 @@ def _unconcerned(
     asked: Sequence[tuple[str, Callable[[PodSignature], bool]]], signature: PodSignature
 ) -> frozenset[str]:
     return frozenset(name for name, concerns in asked if not concerns(signature))
+
+
+def _answering(
+    framework: ProfilePlugins, extensions: Iterable[Extension]
+) -> tuple[Callable[..., bool], ...] | None:
+    """The ``concerns_binding`` of these plugins; None if one of them has none."""
+    names = dict.fromkeys(each.name for each in extensions)
+    known = dict(framework.answers("concerns_binding", ExtensionPoint.RESERVE))
+    return tuple(known[name] for name in names) if known.keys() >= names.keys() else None
 
 
 def _others(extensions: tuple[E, ...], names: frozenset[str]) -> tuple[E, ...]:

@@ -206,6 +206,10 @@ class VolumeBinding(
 
     # -- binding ---------------------------------------------------------------------------
 
+    def concerns_binding(self, state: CycleState, pod: PodInfo) -> bool:
+        prepared: BindingState | None = state.find(self.name)
+        return prepared is None or bool(prepared.claims.delayed)
+
     def reserve(self, state: CycleState, pod: PodInfo, node: str) -> Status:
         prepared: BindingState | None = state.find(self.name)
         if prepared is None:

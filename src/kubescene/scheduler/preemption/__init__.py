@@ -1,6 +1,6 @@
 """Making room for a pod by removing others: whom, on which node, and why that one.
 
-`importance` orders pods, `budgets` knows the PodDisruptionBudgets, `victims` finds whom a node
+`budgets` knows the PodDisruptionBudgets, `victims` orders pods and finds whom a node
 would lose, `dry_runs` asks that of many nodes and remembers, `best_candidate` picks one of them.
 None of them writes anything; the plugin DefaultPreemption puts them together, and the scheduler's
 `VictimEvictions` carry out what it decides.

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kubescene.scheduler.framework.interfaces import Rows
-from kubescene.scheduler.preemption.importance import NOT_STARTED, earliest_start
+from kubescene.scheduler.preemption.victims import NOT_STARTED, earliest_start
 from kubescene.scheduler.state.pods import PodInfo
 
 NOBODY: Rows = np.zeros(0, dtype=np.intp)

@@ -24,18 +24,12 @@ from kubescene.scheduler.state.node_info import NO_ROW
 from kubescene.scheduler.state.nodes import NodeTable
 from kubescene.scheduler.state.nominated_amounts import Amounts
 from kubescene.scheduler.state.pods import PodInfo
+from kubescene.scheduler.state.row_policy import POLICY
 from kubescene.scheduler.state.row_types import Column
-
-CELLS_KEPT = 100_000
-_CHUNK = 256
-_FEW = 4
-"""So many nodes are tried faster one by one."""
 
 _UNTRIED = TriedNode("")
 
 _Key: TypeAlias = tuple[Hashable, ...]
-
-PRIORITIES_KEPT = 16
 
 
 class Results:
@@ -154,7 +148,7 @@ class DryRuns:
         self._budgets.refresh()
         results = self._results(trying, pod)
         end = found = harmless = 0
-        size = max(_CHUNK, 2 * wanted, results.reach) if trying.by_amounts else 1
+        size = max(POLICY.dry_runs_at_once, 2 * wanted, results.reach) if trying.by_amounts else 1
         while end < rows.size:
             chunk = rows[end : end + size]
             self._renew(trying, pod, results, chunk)
@@ -181,7 +175,7 @@ class DryRuns:
         found = self._kept.get(key)
         if found is None:
             found = self._kept[key] = Results(nodes.names)
-            while len(self._kept) > max(4, CELLS_KEPT // max(1, len(nodes))):
+            while len(self._kept) > max(4, POLICY.dry_run_cells_kept // max(1, len(nodes))):
                 self._kept.popitem(last=False)
         self._kept.move_to_end(key)
         return found
@@ -205,7 +199,7 @@ class DryRuns:
         results.renewed(stale, versions, nominations)
 
     def _try_by_amounts(self, trying: TryOut, pod: PodInfo, results: Results, rows: Rows) -> None:
-        if rows.size <= _FEW:
+        if rows.size <= POLICY.few_dry_runs:
             for row in rows.tolist():
                 self._try(trying, pod, results, row)
             return
@@ -248,7 +242,7 @@ class LowerPods:
         self._nodes = nodes
         self._reader: DeltaReader | None = None
         self._layout = -1
-        self._below: BoundedDict[int, Amounts] = BoundedDict(PRIORITIES_KEPT)
+        self._below: BoundedDict[int, Amounts] = BoundedDict(POLICY.priorities_kept)
 
     def below(self, priority: int) -> Amounts:
         """What all pods below a priority ask for. Valid until the next pod comes or goes."""

@@ -34,7 +34,7 @@ from kubescene.scheduler.framework.interfaces import ClusterEvent, Hint
 from kubescene.scheduler.framework.profile import Backoff
 from kubescene.scheduler.framework.runtime import Framework
 from kubescene.scheduler.framework.status import SUCCESS, Status
-from kubescene.scheduler.queue.cluster_events import Hints, Interest
+from kubescene.scheduler.queue.cluster_events import POD_ADDED, POD_UPDATED, Hints, Interest
 from kubescene.scheduler.queue.waiting_places import (
     ACTIVE,
     BACKOFF,
@@ -118,9 +118,14 @@ class SchedulingQueue:
         return self._active.size > 0 or (self._pops_early and self._rejected.size > 0)
 
     @property
-    def is_waited_in(self) -> bool:
-        """Whether there is a pod that waits for an event."""
-        return bool(self._unschedulable.entries)
+    def hears_of_pods(self) -> bool:
+        """Whether there is a pod that may be helped by another one that gets a node, or runs."""
+        if not self._unschedulable.entries:
+            return False
+        rejections = self._unschedulable.rejections()
+        return any(
+            self._asked(each, event) for event in (POD_ADDED, POD_UPDATED) for each in rejections
+        )
 
     @property
     def is_listening(self) -> bool:

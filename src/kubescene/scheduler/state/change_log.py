@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Generic, TypeVar
 
-T = TypeVar("T")
+from kubescene.scheduler.state.row_policy import POLICY
 
-ENTRIES_KEPT = 4096
+T = TypeVar("T")
 
 
 class ChangeLog(Generic[T]):
@@ -13,7 +13,7 @@ class ChangeLog(Generic[T]):
 
     __slots__ = ("_entries", "_first", "_kept")
 
-    def __init__(self, kept: int = ENTRIES_KEPT) -> None:
+    def __init__(self, kept: int = POLICY.entries_followed) -> None:
         self._kept = kept
         self._entries: list[T] = []
         self._first = 0

@@ -23,8 +23,7 @@ from typing import NamedTuple
 
 from kubescene.scheduler.state.node_info import NodeInfo
 from kubescene.scheduler.state.pods import PodInfo
-
-DELTAS_KEPT = 16_384
+from kubescene.scheduler.state.row_policy import POLICY
 
 
 class DeltaKind(Enum):
@@ -59,7 +58,7 @@ class DeltaLog:
 
     __slots__ = ("_deltas", "_first", "_kept", "followed")
 
-    def __init__(self, kept: int = DELTAS_KEPT) -> None:
+    def __init__(self, kept: int = POLICY.deltas_followed) -> None:
         self._kept = kept
         self._deltas: list[Delta] = []
         self._first = 0

@@ -8,8 +8,7 @@ from collections.abc import Callable
 from typing import Any, Generic, Self, TypeVar
 
 from kubescene.bounded import BoundedDict
-
-CLASSES_KEPT = 4096
+from kubescene.scheduler.state.row_policy import POLICY
 
 T = TypeVar("T")
 K = TypeVar("K")
@@ -62,7 +61,7 @@ class Memo(Generic[K, T]):
 
     __slots__ = ("_known", "_make")
 
-    def __init__(self, make: Callable[[K], T], kept: int = CLASSES_KEPT) -> None:
+    def __init__(self, make: Callable[[K], T], kept: int = POLICY.classes_kept) -> None:
         self._make = make
         self._known: BoundedDict[K, T] = BoundedDict(kept)
 

@@ -13,12 +13,12 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
+from kubescene.scheduler.state.row_policy import POLICY
 from kubescene.types import ReadOnlyObject
 
 Taints: TypeAlias = tuple[ReadOnlyObject, ...]
 
 _NOTHING: Mapping[str, str] = {}
-_VALUES_KEPT = 64
 _TAINT_FIELDS = ("key", "value", "effect")
 
 ABSENT = -1
@@ -84,7 +84,7 @@ class SpecColumns:
         self._rows = [_NOTHING if at < 0 else rows[at] for at in moves.tolist()]
         self.taint_ids = _moved(self.taint_ids, moves)
         self.unschedulable = _moved(self.unschedulable, moves)
-        limit = 2 * moves.size + _VALUES_KEPT
+        limit = 2 * moves.size + POLICY.label_values_kept
         for key in [key for key, column in self._labels.items() if len(column.values) > limit]:
             del self._labels[key]
         for column in self._labels.values():

@@ -16,10 +16,9 @@ from kubescene.bounded import BoundedDict
 from kubescene.scheduler.state.deltas import DeltaReader
 from kubescene.scheduler.state.nodes import NodeTable
 from kubescene.scheduler.state.pods import PodInfo
+from kubescene.scheduler.state.row_policy import POLICY
 from kubescene.scheduler.state.row_types import Column
 from kubescene.types import ReadOnlyObject
-
-PRIORITIES_KEPT = 16
 
 Nominated: TypeAlias = Callable[[], Iterable[tuple[PodInfo, str]]]
 """All nominated pods and their nodes."""
@@ -59,7 +58,7 @@ class NominatedByPriority:
 
     def __init__(self, nodes: NodeTable) -> None:
         self.nodes = nodes
-        self._by_priority: BoundedDict[int, NominatedAmounts] = BoundedDict(PRIORITIES_KEPT)
+        self._by_priority: BoundedDict[int, NominatedAmounts] = BoundedDict(POLICY.priorities_kept)
         self._layout = nodes.layout
         self._version = 0
 

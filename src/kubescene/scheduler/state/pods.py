@@ -26,13 +26,13 @@ from kubescene.api.records.keys import (
 )
 from kubescene.api.resource_requests import Amounts, nonzero_requests, pod_requests
 from kubescene.bounded import BoundedDict
-from kubescene.scheduler.state.memo import CLASSES_KEPT
 from kubescene.scheduler.state.pod_kinds import (
     PodClass,
     PodSignature,
     PodSpec,
     PodStatus,
 )
+from kubescene.scheduler.state.row_policy import POLICY
 from kubescene.types import JsonObject, ReadOnlyObject
 
 _SPEC_FIELDS = (
@@ -61,7 +61,7 @@ class PodClasses:
     ``rereads``: every pod is read by itself, whatever it has in common with others.
     """
 
-    def __init__(self, kept: int = CLASSES_KEPT, *, rereads: bool = False) -> None:
+    def __init__(self, kept: int = POLICY.classes_kept, *, rereads: bool = False) -> None:
         self._rereads = rereads
         self._classes: BoundedDict[bytes, PodClass] = BoundedDict(kept)
         self._signatures: BoundedDict[tuple[Any, ...], PodSignature] = BoundedDict(kept)

@@ -121,9 +121,6 @@ class AttachedVolumes:
             if row is not None:
                 yield row, self._nodes[name].fault
 
-    def has_limits(self) -> bool:
-        return bool(self._limits)
-
     def is_over_limit(self, wanted: Volumes, node: _Node) -> bool:
         """The same for one node, exactly as upstream counts (F-16)."""
         if not node.limits:

@@ -17,8 +17,7 @@ from kubescene.api.volumes.claims import (
 from kubescene.scheduler.framework.informers import KINDS
 from kubescene.scheduler.framework.interfaces import EventResource, Handle, PreBindAnswer
 from kubescene.scheduler.framework.status import SUCCESS, Code, Status
-from kubescene.scheduler.volumes.assumed import AssumeCache
-from kubescene.scheduler.volumes.finding import ClaimsOfPod, VolumeFinder
+from kubescene.scheduler.volumes.finding import AssumeCache, ClaimsOfPod, VolumeFinder
 from kubescene.types import JsonObject, ReadOnlyObject
 
 VOLUME = KINDS[EventResource.PERSISTENT_VOLUME]

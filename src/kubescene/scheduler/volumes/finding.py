@@ -1,4 +1,9 @@
-"""Volumes for a pod: which nodes can have them all, and which volumes they would be on one."""
+"""Volumes for a pod: which nodes can have them all, and which volumes they would be on one.
+
+Objects count as they will be once the scheduler has written them. Between the decision to bind a
+volume and the write that says so, other pods are decided about. What was assumed holds until the
+watch brings another version of the object, or it is restored.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -16,13 +21,47 @@ from kubescene.api.volumes.csi_migration import (
 )
 from kubescene.api.volumes.matching import affinity_key, name_of, read_shape, requested
 from kubescene.scheduler.framework.informers import KINDS
-from kubescene.scheduler.framework.interfaces import Codes, EventResource, Handle
+from kubescene.scheduler.framework.interfaces import Codes, EventResource, Handle, Lister
 from kubescene.scheduler.state.node_selectors import Mask
-from kubescene.scheduler.volumes.assumed import AssumeCache
 from kubescene.scheduler.volumes.matching import VolumeIndex
 from kubescene.scheduler.volumes.provisioning import NO_VOLUME, Provisioning
 from kubescene.scheduler.volumes.reach import Reach, Stamp
 from kubescene.types import ReadOnlyObject
+
+
+class AssumeCache:
+    """A `Lister` with assumptions laid over it."""
+
+    def __init__(self, lister: Lister) -> None:
+        self._lister = lister
+        self._assumed: dict[tuple[str, str], tuple[ReadOnlyObject, ReadOnlyObject]] = {}
+
+    def get(self, name: str, namespace: str = "") -> ReadOnlyObject | None:
+        """The object as it is assumed to be."""
+        found, key = self._lister.get(name, namespace), (namespace, name)
+        assumed = self._assumed.get(key)
+        if assumed is None:
+            return found
+        if assumed[1] is found:
+            return assumed[0]
+        del self._assumed[key]
+        return found
+
+    def assume(self, obj: ReadOnlyObject) -> None:
+        key = _key(obj)
+        found = self._lister.get(key[1], key[0])
+        if found is not None:
+            self._assumed[key] = (obj, found)
+
+    def restore(self, obj: ReadOnlyObject) -> None:
+        """Assume nothing about an object any more."""
+        self._assumed.pop(_key(obj), None)
+
+
+def _key(obj: ReadOnlyObject) -> tuple[str, str]:
+    metadata = obj["metadata"]
+    return (metadata.get("namespace") or "", metadata["name"])
+
 
 WRONG_NODE = 1
 NO_SUCH_VOLUME = 8

@@ -20,12 +20,9 @@ from kubescene.api.volumes.matching import (
     read_volume,
 )
 from kubescene.scheduler.state.change_log import ChangeLog, LogReader
+from kubescene.scheduler.state.row_policy import POLICY
 from kubescene.scheduler.volumes.reach import Reach, Stamp
 from kubescene.types import ReadOnlyObject
-
-_SHAPES_KEPT = 256
-_NARROW = 64
-"""Groups that so few nodes reach are looked up by node."""
 
 
 class _Class:
@@ -95,7 +92,7 @@ class _Class:
         for affinity in self._unsorted:
             mask = reach.affinity(affinity)
             rows = None if mask is None else mask.nonzero()[0]
-            if rows is None or rows.size > _NARROW:
+            if rows is None or rows.size > POLICY.few_reaching_nodes:
                 self._wide[affinity] = None
             else:
                 for row in rows.tolist():
@@ -170,7 +167,7 @@ class VolumeIndex:
         volumes = self._class(shape.storage_class)
         found = self._reached.get(shape)
         if found is None:
-            if len(self._reached) >= _SHAPES_KEPT:
+            if len(self._reached) >= POLICY.volume_shapes_kept:
                 self._reached.clear()
             found = self._reached[shape] = _Reached(volumes)
         found.update(shape, volumes, self._reach, rows)

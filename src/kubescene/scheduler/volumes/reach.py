@@ -16,11 +16,10 @@ from kubescene.api.selectors.node_selectors import NodeSelector, NodeSelectorTer
 from kubescene.api.selectors.requirements import Operator, Requirement, SelectorError
 from kubescene.scheduler.state.node_selectors import Mask, select_label
 from kubescene.scheduler.state.nodes import NodeTable
+from kubescene.scheduler.state.row_policy import POLICY
 from kubescene.types import ReadOnlyObject
 
 Stamp: TypeAlias = tuple[int, int]
-
-_CELLS_KEPT = 20_000_000
 
 
 class Reach:
@@ -68,7 +67,7 @@ class Reach:
     def _kept(self, key: Hashable, make: Callable[[bytes], Mask], written: bytes) -> Mask:
         found = self._masks.get(key)
         if found is None:
-            if len(self._masks) * (self._rows.size + 1) > _CELLS_KEPT:
+            if len(self._masks) * (self._rows.size + 1) > POLICY.reach_cells_kept:
                 self._masks.clear()
             found = self._masks[key] = make(written)
         return found

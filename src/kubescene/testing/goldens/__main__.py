@@ -20,7 +20,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     tallies: list[GoldenTally] = []
     try:
         replayed = replay_files(
-            options.files, case=options.case, kept=options.differences, plain=options.plain
+            options.files,
+            case=options.case,
+            kept=options.differences,
+            plain=options.plain,
+            objects=options.objects,
         )
         for tally in replayed:
             tallies.append(tally)
@@ -69,8 +73,11 @@ def _parser() -> argparse.ArgumentParser:
         metavar="N",
         help="how many differences to show per family (default: 10)",
     )
+    parser.add_argument("--plain", action="store_true", help="let worlds play without shortcuts")
     parser.add_argument(
-        "--plain", action="store_true", help="let the scheduler decide without shortcuts"
+        "--objects",
+        action="store_true",
+        help="let pod autoscalers decide about objects of an API server, as their controllers do",
     )
     parser.add_argument("--json", action="store_true", help="print JSON instead of text")
     return parser

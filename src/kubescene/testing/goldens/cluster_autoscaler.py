@@ -18,7 +18,7 @@ from kubescene.durations import SECOND
 from kubescene.node_autoscaling import ClusterAutoscaler, LoopReport, ProviderError, read_flags
 from kubescene.node_autoscaling.actuation import WriteRefusedError
 from kubescene.node_autoscaling.autoscaler import DeletedNode
-from kubescene.node_autoscaling.balancing import Resize
+from kubescene.node_autoscaling.balancing import GroupResize
 from kubescene.node_autoscaling.cluster_state import INSTANCES_KEPT, Readiness
 from kubescene.node_autoscaling.estimation import Option
 from kubescene.node_autoscaling.expanders import EXPANDERS
@@ -565,7 +565,7 @@ def _present(fields: JsonObject) -> JsonObject:
     return {name: value for name, value in fields.items() if value}
 
 
-def _resize(resize: Resize) -> JsonObject:
+def _resize(resize: GroupResize) -> JsonObject:
     return {
         "group": resize.group.id,
         "from": resize.before,

@@ -17,6 +17,7 @@ from typing import Any
 from kubescene.types import JsonObject
 
 LONGEST_SHOWN = 600
+SHOWN_REASONS = 3
 
 
 class Aspect(StrEnum):
@@ -110,6 +111,11 @@ class GoldenTally:
     differences: int = 0
     first: list[GoldenDifference] = field(default_factory=list)
     kept: int = 10
+    left_out: dict[str, str] = field(default_factory=dict)
+    """Cases that could not be replayed in this way, and why."""
+
+    def leave_out(self, case: str, why: str) -> None:
+        self.left_out[case] = why
 
     @property
     def is_equal(self) -> bool:
@@ -136,6 +142,7 @@ class GoldenTally:
                 for aspect, compared, equal in self.aspects()
             },
             "differences": self.differences,
+            **({"leftOut": self.left_out} if self.left_out else {}),
         }
 
 
@@ -199,5 +206,9 @@ def lines(tally: GoldenTally) -> Iterator[str]:
         yield f"  {aspect:22} {equal:>9,} / {compared:,}{mark}"
     for difference in tally.first:
         yield f"  {difference}"
+    if tally.left_out:
+        yield f"  {len(tally.left_out):,} cases left out, which no API server has like that:"
+        for why, times in Counter(tally.left_out.values()).most_common(SHOWN_REASONS):
+            yield f"    {times:,}: {shown(why)}"
     if left := tally.differences - len(tally.first):
         yield f"  ... and {left:,} more differences (--differences N shows more)"

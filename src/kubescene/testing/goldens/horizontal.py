@@ -10,6 +10,7 @@ The replay plays the API server of the recording (`HorizontalWorld`): objects, p
 refused writes. It runs on our own decisions; a case ends with the first pass that differs.
 """
 
+from collections.abc import Callable
 from enum import StrEnum
 from typing import Any
 
@@ -21,15 +22,15 @@ from kubescene.autoscalers.horizontal.back_tests import (
     PodSeries,
     RecordedMetrics,
 )
-from kubescene.autoscalers.horizontal.behavior import History, ScaleEvent
+from kubescene.autoscalers.horizontal.behavior import ScaleEvent, ScalingHistory
 from kubescene.autoscalers.horizontal.controller import Result, reconcile
 from kubescene.autoscalers.horizontal.observations import (
     Observation,
+    ObservedScale,
     OtherAutoscaler,
     PodMetrics,
     PodRequests,
     PodValue,
-    Scale,
     ScaledPod,
     ScaleFailure,
 )
@@ -38,7 +39,7 @@ from kubescene.autoscalers.horizontal.statuses import HorizontalStatus
 from kubescene.clock.timestamps import parse_time
 from kubescene.durations import MILLISECOND, SECOND
 from kubescene.testing.goldens.comparisons import GoldenComparison, GoldenTally
-from kubescene.testing.goldens.recordings import Golden, GoldenFormatError
+from kubescene.testing.goldens.recordings import Golden, GoldenFormatError, UnplayableError
 from kubescene.types import JsonObject, Nanoseconds
 
 SCALABLE = {
@@ -77,7 +78,7 @@ class HorizontalWorld:
         self._pods: dict[str, ScaledPod] = {}
         self.replicas = 0
         self.status = HorizontalStatus()
-        self.history = History()
+        self.history = ScalingHistory()
 
     @property
     def spec(self) -> JsonObject:
@@ -102,7 +103,7 @@ class HorizontalWorld:
         if "spec" in entry:
             self._object = self._accepted(entry["spec"])
         if entry.get("restartController"):
-            self.history = History()
+            self.history = ScalingHistory()
 
     def _apply_pods(self, entry: JsonObject) -> None:
         if "pods" in entry:
@@ -129,7 +130,7 @@ class HorizontalWorld:
     def run(self, entry: JsonObject) -> Result | None:
         """The pass; None if there was no object to look at."""
         if not self._exists:
-            self.history = History()
+            self.history = ScalingHistory()
             return None
         result = reconcile(
             compiled(self._object),
@@ -152,7 +153,7 @@ class HorizontalWorld:
 
     # -- scale -------------------------------------------------------------------------------
 
-    def _scale(self, entry: JsonObject) -> Scale | ScaleFailure:
+    def _scale(self, entry: JsonObject) -> ObservedScale | ScaleFailure:
         target = self.spec["scaleTargetRef"]
         group, kind = target.get("apiVersion", "").rpartition("/")[0], target["kind"]
         reference = f"{kind}/default/{target['name']}"
@@ -167,7 +168,7 @@ class HorizontalWorld:
                 text = f'{SCALABLE[group, kind]} "{target["name"]}" not found'
             return ScaleFailure(text, f"failed to query scale subresource for {reference}: {text}")
         selector = entry.get("selector", self._case.get("selector")) or ""
-        return Scale(self.replicas, selector, entry.get("statusReplicas"))
+        return ObservedScale(self.replicas, selector, entry.get("statusReplicas"))
 
     def _scale_error(self, entry: JsonObject) -> str:
         if text := entry.get("scaleUpdateError", ""):
@@ -321,13 +322,22 @@ def check(case: JsonObject, result: JsonObject, where: str) -> None:
 
 
 def replay(golden: Golden, tally: GoldenTally) -> None:
+    replay_in(HorizontalWorld, golden, tally)
+
+
+def replay_in(
+    world_of: Callable[[JsonObject], HorizontalWorld], golden: Golden, tally: GoldenTally
+) -> None:
+    """Replay a case in a world of this kind."""
     comparison = GoldenComparison(golden.id, tally)
     try:
-        world = HorizontalWorld(golden.case)
+        world = world_of(golden.case)
         if "spec" in golden.result:
             ours, theirs = _comparable(world.spec), _comparable(golden.result["spec"])
             comparison.equal(HorizontalAspect.SPEC, ours, theirs)
         _replay(world, golden, tally, comparison)
+    except UnplayableError as error:
+        tally.leave_out(golden.id, str(error))
     except Exception as error:
         # Whatever ours raises is a difference.
         text = f"{type(error).__name__}: {error}"
@@ -386,12 +396,12 @@ def _conditions(start: Nanoseconds, step: JsonObject) -> list[tuple[Any, ...]]:
     ]
 
 
-def _history(start: Nanoseconds, state: JsonObject) -> History:
+def _history(start: Nanoseconds, state: JsonObject) -> ScalingHistory:
     """The recorded state in our form."""
     recommendations = (
         (replicas, instant_of(start, seconds)) for replicas, seconds in state["recommendations"]
     )
-    return History(
+    return ScalingHistory(
         tuple(recommendations),  # type: ignore[arg-type] # compared as plain tuples
         _events(start, state["scaleUpEvents"]),
         _events(start, state["scaleDownEvents"]),
@@ -405,7 +415,7 @@ def _events(start: Nanoseconds, events: list[Any]) -> tuple[ScaleEvent, ...]:
     )
 
 
-def _slots(history: History) -> list[list[tuple[Any, ...]]]:
+def _slots(history: ScalingHistory) -> list[list[tuple[Any, ...]]]:
     return [
         [tuple(each) for each in slots]
         for slots in (history.recommendations, history.scale_up_events, history.scale_down_events)

@@ -10,6 +10,10 @@ class GoldenFormatError(KubesceneError):
     """A file cannot be read, or is not made of goldens."""
 
 
+class UnplayableError(Exception):
+    """A case with something that no API server takes, or has in another form."""
+
+
 @dataclass(frozen=True, slots=True)
 class Golden:
     """One recorded scenario: what there was, and what was decided."""

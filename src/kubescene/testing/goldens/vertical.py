@@ -15,7 +15,7 @@ from typing import Any
 
 from kubescene.api.selectors.label_selectors import parse_labels
 from kubescene.autoscalers.vertical.admission import admitted, resource_patches
-from kubescene.autoscalers.vertical.evictions import Attempts
+from kubescene.autoscalers.vertical.evictions import ResizeAttempts
 from kubescene.autoscalers.vertical.histories import Aggregate
 from kubescene.autoscalers.vertical.limits import Capped, LimitRanges, capped, limit_ranges
 from kubescene.autoscalers.vertical.objects import (
@@ -26,7 +26,7 @@ from kubescene.autoscalers.vertical.objects import (
 from kubescene.autoscalers.vertical.options import recommender_options, updater_options
 from kubescene.autoscalers.vertical.recommendations import Bound, ContainerEstimates, Recommendation
 from kubescene.autoscalers.vertical.recommender import Recommender
-from kubescene.autoscalers.vertical.updater import assess, update
+from kubescene.autoscalers.vertical.updater import PaperHands, assess, update
 from kubescene.clock import SECOND, parse_time
 from kubescene.testing.goldens.comparisons import GoldenComparison, GoldenTally
 from kubescene.testing.goldens.recordings import Golden, GoldenFormatError
@@ -85,7 +85,7 @@ def replay_loops(golden: Golden, comparison: GoldenComparison, tally: GoldenTall
     case = golden.case
     vpa, ranges = _given(case)
     options = updater_options({**(case.get("config") or {}), "inPlace": True})
-    start, attempts = parse_time(case["start"]), Attempts()
+    start, attempts = parse_time(case["start"]), ResizeAttempts()
     replicas: dict[str, int] = {}
     for number, (loop, theirs) in enumerate(
         zip(case["loops"], golden.result["loops"], strict=True)
@@ -95,7 +95,8 @@ def replay_loops(golden: Golden, comparison: GoldenComparison, tally: GoldenTall
         vpa = decode_vpa(loop["vpa"]) if "vpa" in loop else vpa
         replicas |= loop.get("replicas") or {}
         now, refused = start + round(loop["now"] * SECOND), loop.get("resizeErrors") or ()
-        ours = update(vpa, loop["pods"], replicas, now, options, ranges, attempts, refused)
+        hands = PaperHands(refused)
+        ours = update(vpa, loop["pods"], replicas, now, options, ranges, attempts, hands)
         comparison.equal(VerticalAspect.EVICTED, list(ours.evicted), theirs["evicted"])
         comparison.equal(VerticalAspect.RESIZED, list(ours.resized), theirs["resized"])
         comparison.equal(VerticalAspect.EVENTS, list(ours.events), theirs["events"])

@@ -87,7 +87,7 @@ _ADDED_TOLERATIONS = tuple(
 )
 
 
-class WorkloadView:
+class CaseObjects:
     """The objects of one case, step by step: it remembers which of them are new."""
 
     def __init__(self, world: CaseWorld, family: str) -> None:

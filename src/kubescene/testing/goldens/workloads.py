@@ -21,7 +21,7 @@ from kubescene.errors import ApiError, NotFoundError
 from kubescene.testing.goldens.case_worlds import CaseWorld, OwnCaseWorld
 from kubescene.testing.goldens.comparisons import GoldenComparison, GoldenTally
 from kubescene.testing.goldens.recordings import Golden, GoldenFormatError
-from kubescene.testing.goldens.workload_views import KINDS, WorkloadView, sort_key
+from kubescene.testing.goldens.workload_views import KINDS, CaseObjects, sort_key
 from kubescene.types import JsonObject
 
 UNIT = "steps"
@@ -150,7 +150,7 @@ class CasePlayer:
         self._world = world
         self._seen_at = self._begin
         self._answers: list[JsonObject] = []
-        self._view = WorkloadView(self._world, case["family"])
+        self._view = CaseObjects(self._world, case["family"])
         self._furnish()
 
     def play(self) -> Iterator[JsonObject]:

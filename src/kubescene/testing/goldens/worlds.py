@@ -188,7 +188,7 @@ class GroupAttempt:
     node_order: tuple[str, ...]
 
 
-class _Listener(Instrument):
+class _Explains(Instrument):
     """Makes the scheduler explain: it does so only if somebody listens."""
 
     def pod_attempted(self, attempt: SchedulingAttempt) -> None:
@@ -312,7 +312,7 @@ class GoldenWorld:
             self.clock,
             Timers(self.timers, nothing),
             Streams(),
-            Instruments(_Listener()),
+            Instruments(_Explains()),
         )
         self.extenders = RecordedExtenders()
         options = replace(options, extender_caller=self.extenders)

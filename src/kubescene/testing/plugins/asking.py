@@ -29,7 +29,7 @@ class WrongAnswerError(AssertionError):
 
 
 @dataclass(slots=True)
-class Answers:
+class PodAnswers:
     """What a plugin says of one pod: by node, what Filter and Score say."""
 
     pre_filter: Verdict = ("SUCCESS", ())
@@ -73,9 +73,9 @@ class Asking:
         self.nodes = world.nodes if nodes is None else nodes
         self.rows: Rows = np.arange(len(self.nodes), dtype=np.intp)
         self.state = CycleState()
-        self.answers = Answers()
+        self.answers = PodAnswers()
 
-    def all(self) -> Answers:
+    def all(self) -> PodAnswers:
         """All points that decide, in the form that the scheduler would use for many nodes."""
         if self.pre_filter():
             self.answers.filters = self.whole_filter()

@@ -9,7 +9,7 @@ import orjson
 from kubescene.scheduler import Hint, NodeTable, PodInfo, Reads, Status
 from kubescene.scheduler.cycle.suppositions import SupposedNodes
 from kubescene.scheduler.framework.points import implements
-from kubescene.testing.plugins.asking import Answers, Asking, WrongAnswerError, call, verdict
+from kubescene.testing.plugins.asking import Asking, PodAnswers, WrongAnswerError, call, verdict
 from kubescene.testing.plugins.worlds import PluginWorld, Subject
 
 CHANGES = 6
@@ -352,7 +352,7 @@ def _within(method: str, some: Mapping[str, Any], whole: Mapping[str, Any]) -> N
         )
 
 
-def _equal(one: Answers, other: Answers, when: str) -> None:
+def _equal(one: PodAnswers, other: PodAnswers, when: str) -> None:
     assert one == other, f"{when}: the answers differ: {one} and {other}"
 
 

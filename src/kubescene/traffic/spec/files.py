@@ -14,6 +14,7 @@ from kubescene.flows.sources import (
     ArrivalSeries,
     rate_points,
     recorded,
+    timed_rows,
     timed_values,
     windows_of,
 )
@@ -110,7 +111,6 @@ def series_points(
     path = f"spec.metrics.external[{index}]"
     read = ArrivalSeries([(point.at, point.value) for point in given.points], calendar=False)
     if given.file:
-        read = ArrivalSeries.of(
-            timed_values(given.file, folder, f"{path}.file", "value", MOST_VALUE)
-        )
+        rows = timed_rows(given.file, folder, f"{path}.file")
+        read = ArrivalSeries.of(timed_values(rows, "value", MOST_VALUE))
     return read.placed(given.origin, halt, path)

@@ -1,20 +1,13 @@
 """The objects that configure autoscalers: their type, and their YAML."""
 
-from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any
 
 from kubescene.api.text.reading import Bounds, ReadingError
 from kubescene.api.text.yaml_text import dump_yaml, read_yaml
 from kubescene.autoscalers import HPA_TYPES, Autoscaler
+from kubescene.autoscalers.available import type_of
 from kubescene.errors import ConfigurationError, TrafficError
 from kubescene.traffic.spec.fields import AutoscalerObject
-
-_SHORT = {
-    "HorizontalPodAutoscaler": "hpa",
-    "VerticalPodAutoscaler": "vpa",
-    "ConcurrencyAutoscaler": "concurrency",
-}
 
 
 def autoscaler_of(given: AutoscalerObject, index: int = 0) -> Autoscaler:
@@ -80,12 +73,3 @@ def problem_of(yaml: str) -> str:
     except ReadingError as error:
         return error.problem
     return ""
-
-
-def type_of(object: Mapping[str, Any]) -> str:
-    """``hpa.v2.autoscaling.k8s.io`` of a HorizontalPodAutoscaler in autoscaling/v2, and so on."""
-    short = _SHORT.get(str(object.get("kind")))
-    group, _, version = str(object.get("apiVersion", "")).rpartition("/")
-    if short is None or not group or not version:
-        return ""
-    return f"{short}.{version}.{group if '.' in group else f'{group}.k8s.io'}"

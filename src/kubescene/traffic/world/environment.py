@@ -32,7 +32,7 @@ def go_on() -> bool:
     return False
 
 
-class Schedule(Protocol):
+class MovementSchedule(Protocol):
     """What is to happen, in order."""
 
     earliest: int
@@ -109,7 +109,9 @@ class ShiftingSchedule:
 class Environment:
     """Plays movements from ``start`` to ``halt`` and writes them down."""
 
-    def __init__(self, start: int, run_for: int, schedule: Schedule, log: MovementLog) -> None:
+    def __init__(
+        self, start: int, run_for: int, schedule: MovementSchedule, log: MovementLog
+    ) -> None:
         self.now = start
         self.start = start
         self.halt = start + run_for

@@ -25,7 +25,6 @@ from kubescene.flows.connections import LeastConnections
 from kubescene.flows.fields import CpuDemand
 from kubescene.flows.flow import Flow, Station
 from kubescene.flows.kernels import NEVER, Service
-from kubescene.flows.memory import MemoryRules
 from kubescene.flows.records import RequestColumns
 from kubescene.flows.routing import RandomRouting, RoundRobin, Router, Routing
 from kubescene.flows.sampling import ReplicaSample
@@ -37,7 +36,7 @@ from kubescene.traffic.world.environment import OrderedSchedule
 from kubescene.traffic.world.in_memory_replicas import InMemoryReplicas, ReplicaTimes
 from kubescene.traffic.world.replicas import Replica, ReplicaSize
 from kubescene.traffic.world.service_metrics import ServiceSampling
-from kubescene.traffic.world.sizing import Sizing
+from kubescene.traffic.world.sizing import MemoryRules, Sizing
 from kubescene.traffic.world.worlds import (
     ROUTING_STOCK,
     CpuUse,

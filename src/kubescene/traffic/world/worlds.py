@@ -18,7 +18,7 @@ from kubescene.traffic.spec.checks import MOST_REPLICAS
 from kubescene.traffic.spec.fields import TrafficSpec
 from kubescene.traffic.world.decisions import AutoscalerDecision, SizeDecision
 from kubescene.traffic.world.entities import Entity, EntityKind
-from kubescene.traffic.world.environment import Environment, Schedule, go_on
+from kubescene.traffic.world.environment import Environment, MovementSchedule, go_on
 from kubescene.traffic.world.movements import Movement, MovementKind, MovementLog
 from kubescene.traffic.world.stocks import Ticktock
 
@@ -101,7 +101,7 @@ def metrics_times(spec: TrafficSpec) -> MetricsTimes:
 class TrafficWorld:
     """An environment with autoscalers, and what is written down of it."""
 
-    def __init__(self, spec: TrafficSpec, partition: Partition, schedule: Schedule) -> None:
+    def __init__(self, spec: TrafficSpec, partition: Partition, schedule: MovementSchedule) -> None:
         self.spec = spec
         self.partition = partition
         self.is_stopped = False

@@ -4,7 +4,7 @@
 
 from typing import Any
 
-from kubescene.api.qos import qos_class
+from kubescene.api.resource_requests import qos_class
 from kubescene.api.validation.addresses import check_ip, families, first_unreadable
 from kubescene.api.validation.equality import same, show_difference
 from kubescene.api.validation.field_errors import ErrorList

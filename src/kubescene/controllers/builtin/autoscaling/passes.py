@@ -6,56 +6,75 @@ and what it wants becomes writes, Events and a fact.
 
 from collections.abc import Sequence
 
-from msgspec import Struct
-
 from kubescene.api.records import Record
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.api.selectors import LabelSelector, parse_labels
 from kubescene.autoscalers.horizontal import (
-    Decision,
     ExternalSeries,
-    History,
     HorizontalOptions,
     HorizontalSpec,
     HorizontalStatus,
+    MetricsUnavailableError,
     ObjectSeries,
     Observation,
+    ObservedScale,
     OtherAutoscaler,
     PodMetrics,
     PodSeries,
     PodValue,
     RecordedMetrics,
     Result,
-    Scale,
     ScaledPod,
     ScaleFailure,
+    ScalingDecision,
+    ScalingHistory,
     compiled,
     complete,
     decide,
     observed_pod,
 )
+from kubescene.autoscalers.horizontal.specs import MetricSpec
 from kubescene.client import ObjectRef, Reader
-from kubescene.controllers.reconcile import NOTHING, ObjectKey, Plan, Update, Write
-from kubescene.controllers.reconcile import Scale as ScaleWrite
+from kubescene.controllers.builtin.autoscaling.facts import ReplicasDecided
+from kubescene.controllers.builtin.autoscaling.measured import NamespaceMetrics
+from kubescene.controllers.reconcile import NOTHING, ObjectKey, Plan, Scale, Update, Write
 from kubescene.errors import ApiError, BadRequestError, NotFoundError
 from kubescene.recording import Notice, regarding
 from kubescene.types import JsonObject
 from kubescene.usage.measuring import MeasuredPod, Measurements
-from kubescene.usage.registry import UsageRegistry
-from kubescene.usage.series import METRIC_SERIES, MetricSeries, readable_series
+from kubescene.usage.registry import MetricRefusedError, UsageRegistry
 
 REPORTER = "horizontal-pod-autoscaler"
+RESCALED = "SuccessfulRescale"
 
 
-class ReplicasDecided(Struct, frozen=True):
-    """A pass changed the scale of its target: from how many to how many, and why."""
+class AskedMetrics:
+    """The metrics APIs in a pass: what was measured, and what somebody makes of it on demand."""
 
-    namespace: str
-    name: str
-    target: str
-    current: int
-    desired: int
-    reason: str
+    def __init__(
+        self, measured: RecordedMetrics, usage: UsageRegistry, namespace: str, now: int
+    ) -> None:
+        self.resource = measured.resource
+        self.pods = measured.pods
+        self.object = measured.object
+        self._measured = measured
+        self._usage = usage
+        self._namespace = namespace
+        self._now = now
+
+    def external(self, metric: MetricSpec) -> tuple[int, ...]:
+        source, selector = self._usage.externals, metric.selector or {}
+        if source is not None:
+            labels = selector.get("matchLabels") or {}
+            try:
+                value = source.external(
+                    self._namespace, metric.name, labels, self._now, counted=True
+                )
+            except MetricRefusedError as error:
+                raise MetricsUnavailableError(str(error)) from error
+            if value is not None:
+                return (value,)
+        return self._measured.external(metric)
 
 
 class Passes:
@@ -63,17 +82,20 @@ class Passes:
 
     def __init__(self, usage: UsageRegistry, options: HorizontalOptions | None = None) -> None:
         self._usage = usage
+        self._known_metrics = NamespaceMetrics(usage)
         self._options = options or HorizontalOptions()
-        self._histories: dict[ObjectKey, History] = {}
+        self._histories: dict[ObjectKey, ScalingHistory] = {}
         self._selectors: dict[ObjectKey, LabelSelector] = {}
         """Of the targets, as of the last pass that knew it."""
-        self._decisions: dict[ObjectKey, tuple[JsonObject, Decision]] = {}
-        """The last of each, for as long as a write of it may be refused."""
+        self._decisions: dict[ObjectKey, tuple[JsonObject, ScalingDecision, list[Notice]]] = {}
+        """The last of each and what was told of it, for as long as a write may be refused."""
         self._specs: dict[ObjectKey, tuple[object, HorizontalSpec]] = {}
         self._pods: dict[str, dict[str, tuple[Record, ScaledPod]]] = {}
         """By namespace and name, as they were read for the last pass."""
-        self._series: dict[str, dict[str, tuple[object, MetricSeries | None]]] = {}
-        """By namespace and uid, likewise."""
+
+    def deleted(self, key: ObjectKey) -> None:
+        """The autoscaler was deleted: its pods are nobody's, but it may come back."""
+        self._selectors.pop(key, None)
 
     def forget(self, key: ObjectKey) -> None:
         """The autoscaler is gone."""
@@ -86,22 +108,30 @@ class Passes:
         spec = self._spec(key, autoscaler)
         scaled = self._read_pods(key.namespace, pods)
         scale = scale_of(autoscaler, spec, reader)
-        metrics = self._metrics(key.namespace, scaled, reader, now)
+        metrics = AskedMetrics(
+            self._metrics(key.namespace, scaled, reader, now), self._usage, key.namespace, now
+        )
         decision = decide(
             spec,
             HorizontalStatus.of(autoscaler.get("status") or {}),
             Observation(scale, scaled, metrics, self._others(key)),
-            self._histories.get(key, History()),
+            self._histories.get(key, ScalingHistory()),
             now=now,
             options=self._options,
         )
-        if isinstance(scale, Scale):
+        if isinstance(scale, ObservedScale):
             self._remember(key, scale.selector)
-        self._decisions[key] = autoscaler, decision
-        writes: list[Write] = []
+        result, writes = complete(decision), list[Write]()
+        told = notices(autoscaler, result)
         if decision.wanted is not None and not decision.ended:
-            writes.append(ScaleWrite(target_of(autoscaler), decision.wanted))
-        return self._planned(key, autoscaler, complete(decision), writes)
+            # Said once it is done: the write may be refused.
+            done = next((each for each in told if each.reason == RESCALED), None)
+            told = [each for each in told if each is not done]
+            fact = decided(autoscaler, result)
+            writes.append(Scale(target_of(autoscaler), decision.wanted, done, fact))
+        last = told.pop() if decision.last else None
+        self._decisions[key] = autoscaler, decision, told
+        return self._planned(key, autoscaler, result, writes, told, last)
 
     def refused(
         self, key: ObjectKey, write: Write, error: ApiError, reader: Reader, now: int
@@ -110,34 +140,41 @@ class Passes:
         del reader, now
         if key not in self._decisions:
             return NOTHING
-        autoscaler, decision = self._decisions.pop(key)
-        if isinstance(write, ScaleWrite):
+        autoscaler, decision, told = self._decisions.pop(key)
+        if isinstance(write, Scale):
             result = complete(decision, scale_error=error.message)
-            return self._planned(key, autoscaler, result, [])
+            return self._planned(key, autoscaler, result, [], beside(told, autoscaler, result))
         if isinstance(error, NotFoundError):
             return NOTHING
         result = complete(decision, status_error=error.message)
-        return Plan(notices=notices(autoscaler, result))
+        done = (each for each in beside(told, autoscaler, result) if each.reason != RESCALED)
+        return Plan(notices=list(done))
 
     def _planned(
-        self, key: ObjectKey, autoscaler: JsonObject, result: Result, writes: list[Write]
+        self,
+        key: ObjectKey,
+        autoscaler: JsonObject,
+        result: Result,
+        writes: list[Write],
+        told: Sequence[Notice],
+        last: Notice | None = None,
     ) -> Plan:
+        """``last`` is said once the status is written."""
         self._histories[key] = result.history
         if result.status_written:
             status = {**autoscaler, "status": result.status.to_dict()}
-            writes = [*writes, Update(status, subresource="status")]
-        facts: list[Struct] = []
-        if result.scaled_to is not None:
-            facts.append(decided(autoscaler, result))
-        return Plan(writes, notices=notices(autoscaler, result), facts=facts)
+            writes = [*writes, Update(status, subresource="status", notice=last)]
+        elif last is not None:
+            told = [*told, last]
+        return Plan(writes, notices=told)
 
     # -- what it sees ----------------------------------------------------------------------
 
     def _spec(self, key: ObjectKey, autoscaler: JsonObject) -> HorizontalSpec:
-        version = autoscaler["metadata"]["uid"], autoscaler["metadata"].get("generation")
+        # Autoscalers have no generation that would tell.
         known = self._specs.get(key)
-        if known is None or known[0] != version:
-            known = self._specs[key] = version, compiled(autoscaler)
+        if known is None or known[0] != autoscaler["spec"]:
+            known = self._specs[key] = autoscaler["spec"], compiled(autoscaler)
         return known[1]
 
     def _read_pods(self, namespace: str, records: Sequence[Record]) -> list[ScaledPod]:
@@ -154,14 +191,8 @@ class Passes:
     def _metrics(
         self, namespace: str, pods: Sequence[ScaledPod], reader: Reader, now: int
     ) -> RecordedMetrics:
-        measured = Measurements(
-            self._known_series(namespace, reader),
-            map(scaled_as_measured, pods),
-            now,
-            scraped=self._usage.scraped(namespace, now),
-            services=self._usage.scraped_services(namespace, now),
-        )
-        return metrics_of(measured)
+        seen = map(scaled_as_measured, pods)
+        return metrics_of(self._known_metrics.of(namespace, seen, reader, now))
 
     def _others(self, key: ObjectKey) -> list[OtherAutoscaler]:
         return [
@@ -176,21 +207,6 @@ class Passes:
         except BadRequestError:
             self._selectors.pop(key, None)
 
-    def _known_series(self, namespace: str, reader: Reader) -> list[MetricSeries]:
-        try:
-            objects = reader.list(METRIC_SERIES, namespace=namespace)
-        except BadRequestError:  # somebody has deleted the definition
-            return []
-        before, known = self._series.get(namespace, {}), {}
-        for obj in objects:
-            uid, version = obj["metadata"]["uid"], obj["metadata"].get("generation")
-            series = before.get(uid)
-            if series is None or series[0] != version:
-                series = version, readable_series(obj)
-            known[uid] = series
-        self._series[namespace] = known
-        return [series for _, series in known.values() if series is not None]
-
 
 def target_of(autoscaler: JsonObject) -> ObjectRef:
     target = autoscaler["spec"]["scaleTargetRef"]
@@ -198,21 +214,23 @@ def target_of(autoscaler: JsonObject) -> ObjectRef:
     return ObjectRef(kind, target["name"], autoscaler["metadata"]["namespace"])
 
 
-def scale_of(autoscaler: JsonObject, spec: HorizontalSpec, reader: Reader) -> Scale | ScaleFailure:
+def scale_of(
+    autoscaler: JsonObject, spec: HorizontalSpec, reader: Reader
+) -> ObservedScale | ScaleFailure:
     """The scale of the target, or why there is none."""
     ref = target_of(autoscaler)
     try:
         scale = reader.get_scale(ref)
-    except NotFoundError as error:
-        prefix = f"failed to query scale subresource for {spec.reference}"
-        return ScaleFailure(error.message, f"{prefix}: {error.message}")
     except BadRequestError:
         text = f'no matches for kind "{ref.gvk.kind}" in group "{ref.gvk.group}"'
         prefix = "unable to determine resource for scale target reference"
         return ScaleFailure(text, f"{prefix}: {text}")
+    except ApiError as error:
+        prefix = f"failed to query scale subresource for {spec.reference}"
+        return ScaleFailure(error.message, f"{prefix}: {error.message}")
     status = scale.get("status") or {}
     replicas = (scale.get("spec") or {}).get("replicas", 0)
-    return Scale(replicas, status.get("selector", ""), status.get("replicas", 0))
+    return ObservedScale(replicas, status.get("selector", ""), status.get("replicas", 0))
 
 
 def metrics_of(measured: Measurements) -> RecordedMetrics:
@@ -250,6 +268,11 @@ def scaled_as_measured(pod: ScaledPod) -> MeasuredPod:
 def notices(autoscaler: JsonObject, result: Result) -> list[Notice]:
     about = regarding(autoscaler)
     return [Notice(about, each.type, each.reason, each.message, REPORTER) for each in result.events]
+
+
+def beside(told: Sequence[Notice], autoscaler: JsonObject, result: Result) -> list[Notice]:
+    """What there is to say that was not said before the write that was refused."""
+    return [each for each in notices(autoscaler, result) if each not in told]
 
 
 def decided(autoscaler: JsonObject, result: Result) -> ReplicasDecided:

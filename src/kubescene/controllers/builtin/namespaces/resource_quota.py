@@ -21,7 +21,7 @@ from kubescene.api.quotas import (
 from kubescene.api.records.changes import Change, ChangeType
 from kubescene.api.scheme import GroupResource, GroupVersionKind, Scheme
 from kubescene.client import ObjectRef, Reader
-from kubescene.clock import SECOND
+from kubescene.clock import MINUTE, SECOND
 from kubescene.control.loops import ControllerContext, Progress
 from kubescene.controllers.reconcile import NOTHING, ObjectKey, Patch, Plan, Write
 from kubescene.controllers.runtime import ReconcilerController
@@ -29,6 +29,8 @@ from kubescene.errors import ApiError, NotFoundError
 from kubescene.types import JsonObject
 
 Place = tuple[GroupResource, str]
+LOOKS_EVERY = 5 * MINUTE
+"""How often the real controller looks at all quotas (``--resource-quota-sync-period``)."""
 
 
 class Tally:
@@ -176,9 +178,8 @@ class ResourceQuotaReconciler:
                 tally.remove(PODS, name)
             else:
                 tally.put(pod, PODS, now)
-        # A pod counts up to the last instant of its grace period.
-        again = None if tally.next_due is None else max(tally.next_due - now, 0) + SECOND
-        return told(quota, tally.total, again)
+        due = tally.next_due
+        return told(quota, tally.total, None if due is None else next_look(due) - now)
 
     def refused(
         self, key: ObjectKey, write: Write, error: ApiError, reader: Reader, now: int
@@ -188,6 +189,12 @@ class ResourceQuotaReconciler:
         if isinstance(error, NotFoundError):
             return NOTHING
         raise error
+
+
+def next_look(due: int) -> int:
+    """When it is seen that a pod should have gone: up to the last instant of its grace period it
+    counts, and nobody is told of that, so it is found when all quotas are looked at."""
+    return -(-(due + SECOND) // LOOKS_EVERY) * LOOKS_EVERY
 
 
 def told(quota: JsonObject, total: Usage, again: int | None) -> Plan:

@@ -7,7 +7,9 @@ that everybody can read it, and what comes later is a function of the object.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from fractions import Fraction
+from json import loads
+from typing import Any, NamedTuple
 
 from kubescene.api.own_kinds import (
     AMOUNT,
@@ -32,6 +34,9 @@ LABEL = f"{GROUP}/node-group"
 FINALIZER = f"{GROUP}/instance"
 ZONE = f"{TOPOLOGY}/zone"
 PROVIDER = "kubescene"
+SOLD_OUT, SLOW = f"no-capacity.{GROUP}/", f"boots-slow.{GROUP}/"
+FAILING = f"boots-fail.{GROUP}/"
+"""Annotations of a group that begin so say what is wrong with its orders for a while."""
 
 BOOTING, RUNNING, REGISTERED = "Booting", "Running", "Registered"
 FAILED, DELETING = "Failed", "Deleting"
@@ -205,7 +210,49 @@ def fault_of(group: JsonObject) -> str:
                 time_of(group, part, name)
             except (ValueError, TypeError) as error:
                 return f"spec.{part}.{name}: {error}"
+    try:
+        troubles_of(group)
+    except ValueError as error:
+        return str(error)
     return ""
+
+
+class Troubles(NamedTuple):
+    """What is wrong with the orders of a group, as its annotations say, by name."""
+
+    sold_out: JsonObject | None = None
+    """The error that orders end in."""
+    factor: Fraction = Fraction(1)
+    """Boots take so many times as long."""
+    failing: tuple[tuple[str, JsonObject], ...] = ()
+    """Shares of orders that fail, and how."""
+
+
+def troubles_of(group: JsonObject) -> Troubles:
+    """Raises `ValueError` for annotations that make no sense."""
+    annotations = group["metadata"].get("annotations") or {}
+    found, failing = Troubles(), list[tuple[str, JsonObject]]()
+    for name in sorted(annotations):
+        text = annotations[name]
+        try:
+            if name.startswith(SOLD_OUT) and found.sold_out is None:
+                found = found._replace(sold_out=dict(loads(text)))
+            elif name.startswith(SLOW):
+                found = found._replace(factor=found.factor * positive(text))
+            elif name.startswith(FAILING):
+                told = dict(loads(text))
+                positive(str(told.get("share", 1)))
+                failing.append((name, told))
+        except (ValueError, TypeError, ZeroDivisionError) as error:
+            raise ValueError(f"annotation {name}: {text!r} makes no sense: {error}") from None
+    return found._replace(failing=tuple(failing))
+
+
+def positive(text: str) -> Fraction:
+    number = Fraction(text)
+    if not 0 < number <= MOST:
+        raise ValueError("it must be a number above 0")
+    return number
 
 
 def time_of(group: JsonObject, part: str, name: str) -> Distribution:
@@ -239,7 +286,7 @@ class Orders:
             spec["price"] = price
         if over_quota:
             spec["fault"] = beyond_quota(group)
-        elif fault := self._fault(group, name):
+        elif fault := self._trouble(group, name) or self._fault(group, name):
             spec["fault"] = fault
         spec["template"] = group["spec"]["template"]
         return {
@@ -257,14 +304,41 @@ class Orders:
     def _drawn(self, group: JsonObject, name: str) -> JsonObject:
         if self._at_once:
             return {}
+        factors = {"boot": troubles_of(group).factor}
         return {
             part: {
-                each: format_duration(time_of(group, part, each).draw(self._stream(name, each)))
+                each: format_duration(
+                    int(
+                        time_of(group, part, each).draw(self._stream(name, each))
+                        * factors.get(part, 1)
+                    )
+                )
                 for each in names
             }
             for part, names in TIMES.items()
             if group["spec"].get(part)
         }
+
+    def _trouble(self, group: JsonObject, name: str) -> JsonObject | None:
+        """What an outage makes of an order."""
+        troubles = troubles_of(group)
+        if troubles.sold_out is not None:
+            return {
+                "after": "0s",
+                "class": OUT_OF_RESOURCE,
+                "code": troubles.sold_out.get("code", "NoCapacity"),
+                "message": troubles.sold_out.get("message", "there are no more machines"),
+            }
+        for outage, told in troubles.failing:
+            share = round(Fraction(str(told.get("share", 1))) * 10**9)
+            if self._stream(name, outage).below(10**9) < share:
+                return {
+                    "after": self._drawn(group, name).get("boot", {}).get("time", "0s"),
+                    "class": OTHER,
+                    "code": told.get("code", "BootFailed"),
+                    "message": told.get("message", "the machine did not boot"),
+                }
+        return None
 
     def _fault(self, group: JsonObject, name: str) -> JsonObject | None:
         faults = group["spec"].get("faults")

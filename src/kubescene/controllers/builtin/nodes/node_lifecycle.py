@@ -2,12 +2,16 @@
 
 Conditions become taints that keep pods away at once. A node that is not ready or unreachable also
 gets the taint that drives its pods away (see `taint_eviction`), one node at a time in each zone
-(see `zone_health`). Pods of a node that nobody reaches are no longer ready. When the node is back,
+(`Zones`). Pods of a node that nobody reaches are no longer ready. When the node is back,
 all of it is taken back.
 
 Whether a node is ready is what its condition says, which the kubelet stand-in writes once and a
 scenario may change. A node whose kubelet was stopped is `Unknown` after the grace period of the
 node monitor, which counts from that instant: nobody writes heartbeats.
+
+Pods are driven away from one node in ten seconds per zone. When more than half of a zone is down
+something else is wrong than its nodes: a large zone goes slower, a small one stops. When every zone
+is down altogether, nobody is driven away at all.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,7 +23,7 @@ from kubescene.api.patching.patches import PatchType
 from kubescene.api.records.changes import Change, ChangeType
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.client import ObjectRef, Reader
-from kubescene.clock import format_time
+from kubescene.clock import SECOND, format_time
 from kubescene.control.loops import ControllerContext
 from kubescene.controllers.builtin.late_pods import LatePodsController
 from kubescene.controllers.builtin.nodes.node_conditions import (
@@ -27,6 +31,7 @@ from kubescene.controllers.builtin.nodes.node_conditions import (
     READY,
     READY_TAINTS,
     UNREACHED,
+    Zone,
     has_taint,
     in_step,
     readiness,
@@ -36,7 +41,6 @@ from kubescene.controllers.builtin.nodes.node_conditions import (
     zone_of,
 )
 from kubescene.controllers.builtin.nodes.pods_on_nodes import PODS, PodsOnNodes
-from kubescene.controllers.builtin.nodes.zone_health import Zones
 from kubescene.controllers.kubelet.heartbeats import (
     GRACE_PERIOD,
     has_stopped,
@@ -253,3 +257,140 @@ def unreached(node: JsonObject) -> Notice:
 def node_lifecycle(context: ControllerContext) -> LatePodsController:
     """The factory of the controller."""
     return LatePodsController(NodeLifecycleReconciler(), context)
+
+
+INTERVAL = 10 * SECOND
+SLOW_INTERVAL = 100 * SECOND
+LARGE_ZONE = 50
+LEAST_DOWN = 3
+SHARE_DOWN = (55, 100)
+
+HEALTHY, PARTIALLY_DOWN, DOWN = "normal", "partial disruption", "full disruption"
+
+
+class ZoneHealth:
+    """The nodes of one zone, those that wait to be tainted, and when the next one may be."""
+
+    def __init__(self) -> None:
+        self.nodes: dict[str, bool] = {}
+        """By name, whether a node is up."""
+        self.down = 0
+        self.waiting: dict[str, None] = {}
+        self.interval: int | None = INTERVAL
+        """Nanoseconds between two nodes; None: nobody is tainted."""
+        self.next_at = 0
+
+    def put(self, node: str, *, is_up: bool) -> None:
+        self.remove(node)
+        self.nodes[node] = is_up
+        self.down += not is_up
+
+    def remove(self, node: str) -> None:
+        is_up = self.nodes.pop(node, None)
+        self.down -= is_up is False
+
+    @property
+    def state(self) -> str:
+        size, (share, of) = len(self.nodes), SHARE_DOWN
+        if self.down == size:
+            return DOWN if size else HEALTHY
+        if self.down >= LEAST_DOWN and self.down * of >= size * share:
+            return PARTIALLY_DOWN
+        return HEALTHY
+
+    @property
+    def pace(self) -> int | None:
+        """How fast this zone should go by itself. One that is down altogether goes on as ever."""
+        if self.state != PARTIALLY_DOWN:
+            return INTERVAL
+        return SLOW_INTERVAL if len(self.nodes) > LARGE_ZONE else None
+
+    def swap_interval(self, interval: int | None, now: int) -> None:
+        """Another pace: whoever had to wait at the old one waits a whole turn at the new one."""
+        if interval == self.interval:
+            return
+        if interval is not None and (self.interval is None or now < self.next_at):
+            self.next_at = now + interval
+        self.interval = interval
+
+    def take(self, now: int) -> str | None:
+        """The next node to be tainted, if one may be now."""
+        if self.interval is None or now < self.next_at or not self.waiting:
+            return None
+        node = next(iter(self.waiting))
+        del self.waiting[node]
+        self.next_at = now + self.interval
+        return node
+
+
+class Zones:
+    """All zones, and whether everything is down."""
+
+    def __init__(self) -> None:
+        self._zones: dict[Zone, ZoneHealth] = {}
+        self._of_node: dict[str, Zone] = {}
+        self.all_down = False
+
+    def __getitem__(self, zone: Zone) -> ZoneHealth:
+        health = self._zones.get(zone)
+        if health is None:
+            health = self._zones[zone] = ZoneHealth()
+        return health
+
+    def put(self, node: str, zone: Zone, ready: str) -> bool:
+        """Note how a node is: one of which nobody has said anything is no sign of trouble.
+
+        Returns whether that may change the pace of its zone, or of all.
+        """
+        has_moved = self._of_node.get(node, zone) != zone
+        if has_moved:
+            self.remove(node)
+        self._of_node[node] = zone
+        health, is_up = self[zone], ready in ("", READY)
+        is_news = health.nodes.get(node) is not is_up
+        if is_news:
+            health.put(node, is_up=is_up)
+        # A healthy world takes no notice of one more healthy node.
+        return is_news and bool(has_moved or self.all_down or health.down)
+
+    def remove(self, node: str) -> None:
+        zone = self._of_node.pop(node, None)
+        if zone is not None:
+            self[zone].remove(node)
+            self[zone].waiting.pop(node, None)
+            if not self[zone].nodes:
+                del self._zones[zone]
+
+    def wait(self, node: str, *, is_waiting: bool) -> bool:
+        """Line a node up to be tainted, or take it out; whether that is news."""
+        waiting = self[self._of_node[node]].waiting
+        if is_waiting == (node in waiting):
+            return False
+        if is_waiting:
+            waiting[node] = None
+        else:
+            del waiting[node]
+        return True
+
+    def adjust(self, now: int) -> bool:
+        """Set every zone's pace by its state; whether everything is down only now."""
+        states = [zone.state for zone in self._zones.values()]
+        was_all_down, self.all_down = self.all_down, bool(states) and set(states) == {DOWN}
+        for zone in self._zones.values():
+            zone.swap_interval(None if self.all_down else zone.pace, now)
+        return self.all_down and not was_all_down
+
+    def due(self, now: int) -> list[str]:
+        """The nodes to be tainted now, at most one of each zone."""
+        taken = [zone.take(now) for zone in self._zones.values()]
+        return [node for node in taken if node is not None]
+
+    def next_at(self) -> int | None:
+        """When the next node may be tainted, if one waits for that."""
+        zones = [zone for zone in self._zones.values() if zone.waiting]
+        return min((zone.next_at for zone in zones if zone.interval is not None), default=None)
+
+    def down(self) -> list[str]:
+        """All nodes that are down."""
+        zones = self._zones.values()
+        return [name for zone in zones for name, is_up in zone.nodes.items() if not is_up]

@@ -64,7 +64,7 @@ class NodeProviderReconciler:
 
     def __init__(self, streams: Streams, *, at_once: bool = False) -> None:
         self._orders = Orders(streams, at_once=at_once)
-        self._machines: defaultdict[str, Machines] = defaultdict(Machines)
+        self._machines: defaultdict[str, GroupMachines] = defaultdict(GroupMachines)
         self._surplus: set[str] = set()
         """Machines that we gave back ourselves, since the group was to be smaller."""
         self._given_back: defaultdict[str, int] = defaultdict(int)
@@ -119,7 +119,7 @@ class NodeProviderReconciler:
                 return NOTHING
             launch = instance["status"]["launchedAt"]
             return Plan((failed(instance, launch, OTHER, "NotRegistered", error.message),))
-        if isinstance(error, AlreadyExistsError | InvalidError):
+        if isinstance(error, AlreadyExistsError | BadRequestError | InvalidError):
             group = find(ObjectRef(NODE_GROUP, key.name), reader)
             return NOTHING if group is None else Plan(self._status(group, error.message))
         raise error
@@ -147,13 +147,13 @@ class NodeProviderReconciler:
             return None
         return Patch(ObjectRef.to(group), {"spec": {"size": size}})
 
-    def _given(self, machines: "Machines", count: int) -> list[Write]:
+    def _given(self, machines: "GroupMachines", count: int) -> list[Write]:
         """Those that serve nobody go first: failed, then not registered, the newest before."""
         leaving = machines.least_useful(count)
         self._surplus.update(each["metadata"]["name"] for each in leaving)
         return [Delete(ObjectRef.to(each)) for each in leaving]
 
-    def _ordered(self, group: JsonObject, machines: "Machines", count: int) -> list[Write]:
+    def _ordered(self, group: JsonObject, machines: "GroupMachines", count: int) -> list[Write]:
         first = (group.get("status") or {}).get("ordered", 0)
         quota = group["spec"].get("quota")
         working = len(machines) - machines.in_phase(FAILED)
@@ -163,7 +163,7 @@ class NodeProviderReconciler:
             orders.append(Create(self._orders.of(group, number, over_quota=over)))
         return [told(group, ordered=first + count), *orders]
 
-    def _replaced(self, group: JsonObject, machines: "Machines", now: int) -> Plan:
+    def _replaced(self, group: JsonObject, machines: "GroupMachines", now: int) -> Plan:
         """Failed machines go after a while if others are to come in their place."""
         status = self._status(group)
         failed = machines.first_failed if group["spec"].get("replace") else None
@@ -217,7 +217,7 @@ class NodeProviderReconciler:
         return NOTHING
 
 
-class Machines:
+class GroupMachines:
     """The machines of a group in the order of their making, and how many of them do what."""
 
     def __init__(self) -> None:

@@ -38,7 +38,7 @@ NODE_SET = GroupVersionKind(GROUP, "v1alpha1", "NodeSet")
 LABEL = f"{GROUP}/node-set"
 BURST = 500
 """So many nodes are made or deleted in one pass, as a ReplicaSet does with pods."""
-REFUSALS = (AlreadyExistsError, InvalidError)
+REFUSALS = (AlreadyExistsError, BadRequestError, InvalidError)
 
 _COUNT: JsonObject = {"type": "integer", "minimum": 0, "maximum": 100_000}
 _KEPT = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}

@@ -25,8 +25,7 @@ from kubescene.controllers.builtin.nodes.node_conditions import (
     readiness,
     taints_of,
 )
-from kubescene.controllers.builtin.nodes.pod_endings import ENDED, disruption
-from kubescene.controllers.builtin.nodes.pods_on_nodes import PODS, PodsOnNodes
+from kubescene.controllers.builtin.nodes.pods_on_nodes import ENDED, PODS, PodsOnNodes, disruption
 from kubescene.controllers.reconcile import NOTHING, Delete, ObjectKey, Patch, Plan, Write
 from kubescene.errors import ApiError, ConflictError, NotFoundError
 from kubescene.types import JsonObject

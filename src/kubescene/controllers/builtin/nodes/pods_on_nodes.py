@@ -1,8 +1,12 @@
-"""Pods by node, for controllers that need to know only once something happens to a node."""
+"""Pods by node, for controllers that need to know only once something happens to a node, and how
+they say in a pod's status that they end it, and why.
+"""
 
 from kubescene.api.records.changes import Change, ChangeType
 from kubescene.api.scheme import GroupResource
+from kubescene.clock import format_time
 from kubescene.controllers.reconcile import ObjectKey
+from kubescene.types import JsonObject
 
 PODS = GroupResource("", "pods")
 
@@ -28,3 +32,29 @@ class PodsOnNodes:
     def on(self, node: str) -> list[ObjectKey]:
         """By namespace and name, whenever they came."""
         return sorted(self._by_node.get(node, ()))
+
+
+DISRUPTION_TARGET = "DisruptionTarget"
+ENDED = ("Succeeded", "Failed")
+
+
+def disruption(pod: JsonObject, reason: str, message: str, now: int) -> JsonObject:
+    """The condition that tells of it; the time is that of before if the pod has it already."""
+    condition: JsonObject = {
+        "type": DISRUPTION_TARGET,
+        "status": "True",
+        "reason": reason,
+        "message": message,
+        "lastProbeTime": None,
+        "lastTransitionTime": _since(pod) or format_time(now),
+    }
+    if generation := pod["metadata"].get("generation"):
+        condition["observedGeneration"] = generation
+    return condition
+
+
+def _since(pod: JsonObject) -> str:
+    for condition in pod["status"].get("conditions") or ():
+        if condition.get("type") == DISRUPTION_TARGET and condition.get("status") == "True":
+            return str(condition.get("lastTransitionTime") or "")
+    return ""

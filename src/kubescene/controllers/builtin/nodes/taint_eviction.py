@@ -20,8 +20,7 @@ from kubescene.clock import go_seconds
 from kubescene.control.loops import ControllerContext
 from kubescene.controllers.builtin.late_pods import LatePodsController
 from kubescene.controllers.builtin.nodes.node_conditions import NO_EXECUTE, taints_of
-from kubescene.controllers.builtin.nodes.pod_endings import disruption
-from kubescene.controllers.builtin.nodes.pods_on_nodes import PODS, PodsOnNodes
+from kubescene.controllers.builtin.nodes.pods_on_nodes import PODS, PodsOnNodes, disruption
 from kubescene.controllers.reconcile import NOTHING, Delete, ObjectKey, Patch, Plan, Write
 from kubescene.errors import ApiError, ConflictError, NotFoundError
 from kubescene.recording import NORMAL, Notice, regarding

@@ -5,9 +5,11 @@ from kubescene.types import JsonObject
 
 OUTAGE = own_kind("Outage")
 SILENT, GONE, RECLAIM = "NodesSilent", "NodesGone", "SpotReclaim"
-PULL, STOLEN = "ImagePull", "CpuStolen"
-SIMULATED = (SILENT, GONE, RECLAIM, PULL, STOLEN)
-NOT_YET = ("NoCapacity", "BootsSlow", "BootsFail", "MetricsGap")
+PULL, STOLEN, GAP = "ImagePull", "CpuStolen", "MetricsGap"
+NO_CAPACITY, BOOTS_SLOW, BOOTS_FAIL = "NoCapacity", "BootsSlow", "BootsFail"
+OF_GROUPS = (NO_CAPACITY, BOOTS_SLOW, BOOTS_FAIL)
+"""What goes wrong with orders of NodeGroups, not with nodes."""
+ALL = (SILENT, GONE, RECLAIM, PULL, STOLEN, GAP, *OF_GROUPS)
 
 _WHOLE: JsonObject = {"type": "integer"}
 _SELECTOR: JsonObject = {
@@ -33,7 +35,7 @@ _SPEC: JsonObject = {
     "description": "What goes wrong, where, when and for how long.",
     "required": ["what"],
     "properties": {
-        "what": {"type": "string", "enum": [*SIMULATED, *NOT_YET]},
+        "what": {"type": "string", "enum": [*ALL]},
         "nodes": {**_SELECTOR, "description": "A label selector; empty: all nodes."},
         "pods": {**_SELECTOR, "description": "ImagePull: whose images; absent: all pods."},
         "namespace": {**TEXT, "description": "ImagePull: of pods there alone."},
@@ -43,7 +45,17 @@ _SPEC: JsonObject = {
             "type": "number",
             "description": "CpuStolen: the share of CPU that is gone, above 0 and below 1.",
         },
-        "groups": {**_SELECTOR, "description": "Not simulated yet."},
+        "groups": {**_SELECTOR, "description": "NodeGroups with these labels, or their nodes."},
+        "bootFactor": {
+            "type": "number",
+            "description": "BootsSlow: boots take so many times as long, above 0.",
+        },
+        "failShare": {
+            "type": "number",
+            "description": "BootsFail: the share of orders that fail, above 0 and at most 1.",
+        },
+        "code": {**TEXT, "description": "NoCapacity, BootsFail: the code of the error."},
+        "message": {**TEXT, "description": "NoCapacity, BootsFail: what the error says."},
         "share": {"type": "number", "description": "The share of them, above 0 and at most 1."},
         "count": {"type": "integer", "minimum": 1, "description": "How many of them."},
         "after": {**TEXT, "description": "How long after its creation it begins."},

@@ -6,18 +6,31 @@ several of them share: the last one that ends takes it back.
 """
 
 import hashlib
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from kubescene.api.kinds import NODE
 from kubescene.api.own_kinds import GROUP
+from kubescene.api.scheme import GroupVersionKind
 from kubescene.api.text.encoding import encode
 from kubescene.client import ObjectRef, Reader
+from kubescene.clock import parse_time
 from kubescene.controllers.authoring import owner_key
 from kubescene.controllers.builtin.nodes.node_conditions import NO_SCHEDULE, taint, taints_of
-from kubescene.controllers.builtin.nodes.node_groups import INSTANCE
+from kubescene.controllers.builtin.nodes.node_groups import (
+    FAILING,
+    INSTANCE,
+    NODE_GROUP,
+    SLOW,
+    SOLD_OUT,
+)
 from kubescene.controllers.builtin.outages.definition import (
+    BOOTS_FAIL,
+    BOOTS_SLOW,
+    GAP,
     GONE,
+    NO_CAPACITY,
+    OF_GROUPS,
     OUTAGE,
     PULL,
     RECLAIM,
@@ -28,7 +41,8 @@ from kubescene.controllers.kubelet.heartbeats import ANNOTATION, STOPPED
 from kubescene.controllers.kubelet.images import PULLS
 from kubescene.controllers.reconcile import Delete, Patch, Write
 from kubescene.recording import WARNING, Notice, regarding
-from kubescene.types import JsonObject
+from kubescene.types import JsonObject, Nanoseconds
+from kubescene.usage.measuring import RESOLUTION
 
 NAME = "outage"
 """The controller's."""
@@ -114,6 +128,42 @@ def restored(outage: JsonObject, node: JsonObject) -> Sequence[Write]:
     return (_annotated(node, own_annotation(STEALS, outage), None),)
 
 
+def nothing(outage: JsonObject, node: JsonObject, now: str = "") -> Sequence[Write]:
+    """Whoever scrapes nodes reads the Outage itself (`unscraped`)."""
+    del outage, node, now
+    return ()
+
+
+def sold_out(outage: JsonObject, group: JsonObject, now: str) -> Sequence[Write]:
+    """Orders of a group fail; its provider reads it."""
+    del now
+    told = {name: outage["spec"][name] for name in ("code", "message") if name in outage["spec"]}
+    return (_annotated(group, own_annotation(SOLD_OUT, outage), encode(told).decode()),)
+
+
+def slowed(outage: JsonObject, group: JsonObject, now: str) -> Sequence[Write]:
+    """Machines that are ordered while it lasts boot so many times as long."""
+    del now
+    factor = str(outage["spec"]["bootFactor"])
+    return (_annotated(group, own_annotation(SLOW, outage), factor),)
+
+
+def failing(outage: JsonObject, group: JsonObject, now: str) -> Sequence[Write]:
+    """A share of the machines that are ordered while it lasts does not boot."""
+    del now
+    spec = outage["spec"]
+    told = {name: spec[name] for name in ("code", "message") if name in spec}
+    told["share"] = spec.get("failShare", 1)
+    return (_annotated(group, own_annotation(FAILING, outage), encode(told).decode()),)
+
+
+def group_restored(prefix: str) -> End:
+    def restore(outage: JsonObject, group: JsonObject) -> Sequence[Write]:
+        return (_annotated(group, own_annotation(prefix, outage), None),)
+
+    return restore
+
+
 def own_annotation(prefix: str, outage: JsonObject) -> str:
     """The annotation of an Outage; names that are too long for one end in their digest."""
     name: str = outage["metadata"]["name"]
@@ -133,6 +183,15 @@ EFFECTS: Mapping[str, Effect] = {
     RECLAIM: Effect(noticed, unnoticed, gone),
     PULL: Effect(pulls_troubled, pulls_mended, pulls_mended, is_shared=False),
     STOLEN: Effect(robbed, restored, restored, is_shared=False),
+    GAP: Effect(nothing, nothing, nothing, is_shared=False),
+    **{
+        what: Effect(begin, restore, restore, is_shared=False)
+        for what, begin, restore in (
+            (NO_CAPACITY, sold_out, group_restored(SOLD_OUT)),
+            (BOOTS_SLOW, slowed, group_restored(SLOW)),
+            (BOOTS_FAIL, failing, group_restored(FAILING)),
+        )
+    },
 }
 
 
@@ -140,8 +199,8 @@ def released(outage: JsonObject, names: Collection[str], reader: Reader) -> list
     """What takes a running Outage back from nodes; those that another one holds stay with it."""
     effect = EFFECTS[outage["status"]["what"]]
     held = _held_by_others(outage, reader) if effect.is_shared else ()
-    nodes = found_nodes([name for name in names if name not in held], reader)
-    return [write for node in nodes for write in effect.release(outage, node)]
+    places = found_places(outage, [name for name in names if name not in held], reader)
+    return [write for place in places for write in effect.release(outage, place)]
 
 
 def _held_by_others(outage: JsonObject, reader: Reader) -> set[str]:
@@ -155,15 +214,37 @@ def ended(outage: JsonObject, reader: Reader) -> list[Write]:
     effect, affected = EFFECTS[outage["status"]["what"]], outage["status"].get("affected") or ()
     if effect.end is effect.release:
         return released(outage, affected, reader)
-    return [write for node in found_nodes(affected, reader) for write in effect.end(outage, node)]
+    places = found_places(outage, affected, reader)
+    return [write for place in places for write in effect.end(outage, place)]
 
 
-def found_nodes(names: Collection[str], reader: Reader) -> list[JsonObject]:
-    """Those of these nodes that are there."""
-    nodes = (reader.find(ObjectRef(NODE, name)) for name in names)
-    return [node for node in nodes if node is not None]
+def found_places(outage: JsonObject, names: Collection[str], reader: Reader) -> list[JsonObject]:
+    """Those of these nodes, or of these node groups, that are there."""
+    kind = place_of(outage["status"]["what"])
+    places = (reader.find(ObjectRef(kind, name)) for name in names)
+    return [place for place in places if place is not None]
+
+
+def place_of(what: str) -> GroupVersionKind:
+    """Where it goes wrong: at nodes, or at node groups."""
+    return NODE_GROUP if what in OF_GROUPS else NODE
 
 
 def is_running(outage: JsonObject, what: str) -> bool:
     status = outage.get("status") or {}
     return status.get("phase") == RUNNING and status.get("what") == what
+
+
+def unscraped(outages: Iterable[JsonObject], time: Nanoseconds) -> set[str]:
+    """The nodes of which the scrape at ``time`` says nothing.
+
+    What is used is known from two scrapes: the first one after a gap has nothing to say either.
+    """
+    statuses = (each.get("status") or {} for each in outages)
+    gaps = [each for each in statuses if each.get("what") in (GAP, SILENT) and "began" in each]
+    return {name for each in gaps if _is_gap(each, time) for name in each.get("affected") or ()}
+
+
+def _is_gap(status: JsonObject, time: Nanoseconds) -> bool:
+    began, ends = parse_time(status["began"]), status.get("ends")
+    return began <= time and (ends is None or time - RESOLUTION < parse_time(ends))

@@ -2,7 +2,8 @@
 
 Who is affected is drawn when an Outage begins: every node has a rank by the streams of the Outage's
 name, and those of the first ranks are taken. So a larger share has all of a smaller one, and no
-order of creation matters. The status remembers it. What it wrote is taken back at its end, and when
+order of creation matters. The status remembers it. A node that comes while it lasts is affected as
+well, if it is drawn and there are not enough yet. What it wrote is taken back at its end, and when
 it is deleted before.
 """
 
@@ -15,15 +16,23 @@ from kubescene.client import ObjectRef, Reader
 from kubescene.clock import Streams, format_time, parse_time
 from kubescene.control.loops import ControllerContext
 from kubescene.controllers.authoring import LateReconcilerController
-from kubescene.controllers.builtin.outages.definition import GONE, OUTAGE
+from kubescene.controllers.builtin.nodes.node_groups import LABEL, NODE_GROUP
+from kubescene.controllers.builtin.outages.definition import GONE, OF_GROUPS, OUTAGE
 from kubescene.controllers.builtin.outages.effects import (
     EFFECTS,
     NAME,
     RUNNING,
     ended,
+    place_of,
     released,
 )
-from kubescene.controllers.builtin.outages.spec import amount, lasts, length, spec_faults
+from kubescene.controllers.builtin.outages.spec import (
+    SPREADING,
+    amount,
+    lasts,
+    length,
+    spec_faults,
+)
 from kubescene.controllers.reconcile import NOTHING, ObjectKey, Patch, Plan, Write
 from kubescene.errors import ApiError, BadRequestError, NotFoundError
 from kubescene.recording import NORMAL, WARNING, Notice, regarding
@@ -36,16 +45,27 @@ class OutageReconciler:
     """Begins Outages, and takes them back."""
 
     name = NAME
-    kinds = (OUTAGE,)
+    kinds = (OUTAGE, NODE)
 
     def __init__(self, streams: Streams) -> None:
         self._streams = streams
         self._deleted: dict[ObjectKey, JsonObject] = {}
+        self._spreading: dict[ObjectKey, None] = {}
+        """Those that nodes can come to."""
+        self._met: set[ObjectKey] = set()
+        """And those of them to which one has come."""
 
     def observe(self, change: Change) -> Iterable[ObjectKey]:
+        if change.record.resource.resource == "nodes":
+            is_new = change.type is ChangeType.ADDED
+            self._met.update(self._spreading if is_new else ())
+            return [*self._spreading] if is_new else ()
         key = ObjectKey("", change.record.name)
+        self._spreading.pop(key, None)
         if change.type is ChangeType.DELETED:
             self._deleted[key] = change.object
+        elif phase_of(change.object) == RUNNING and change.object["status"]["what"] in SPREADING:
+            self._spreading[key] = None
         return (key,)
 
     def reconcile(self, key: ObjectKey, reader: Reader, now: int) -> Plan:
@@ -94,18 +114,35 @@ class OutageReconciler:
             "what": what,
             "began": format_time(now),
             "ends": ends_at(outage["spec"], now),
-            **affected(nodes, there),
+            **affected(outage, nodes, there),
         }
         writes = begun(outage, what, nodes, now)
         return Plan((*writes, told(outage, **status)), notices=(extent(outage, status, there),))
 
     def _go_on(self, outage: JsonObject, reader: Reader, now: int) -> Plan:
         ends = outage["status"].get("ends")
-        if ends is None:
-            return NOTHING
-        if (wait := parse_time(ends) - now) > 0:
-            return Plan(requeue_after=wait)
-        return self._end(outage, reader)
+        wait = None if ends is None else parse_time(ends) - now
+        if wait is not None and wait <= 0:
+            return self._end(outage, reader)
+        key = ObjectKey("", name_of(outage))
+        writes = self._spread(outage, reader, now) if key in self._met else ()
+        self._met.discard(key)
+        return Plan(writes, wait)
+
+    def _spread(self, outage: JsonObject, reader: Reader, now: int) -> Sequence[Write]:
+        """Nodes have come: those that are drawn are affected, too; nobody is let off for them."""
+        before = outage["status"].get("affected") or []
+        chosen = self._chosen(outage["spec"], reader)
+        present = {name_of(node) for node in chosen}
+        room = amount(outage["spec"], len(chosen)) - sum(name in present for name in before)
+        drawn, there = self._drawn(outage, reader)
+        fresh = [node for node in drawn if name_of(node) not in before][: max(room, 0)]
+        if not fresh:
+            return ()
+        what, everyone = outage["status"]["what"], sorted([*before, *map(name_of, fresh)])
+        known = [node for node in chosen if name_of(node) in everyone]
+        status = {**affected(outage, known, there), "affected": everyone}
+        return (*begun(outage, what, fresh, now), told(outage, **status))
 
     def _end(self, outage: JsonObject, reader: Reader, **status: object) -> Plan:
         over = notice_of(outage, NORMAL, "OutageEnded", f"{outage['status']['what']} is over")
@@ -130,7 +167,7 @@ class OutageReconciler:
         known = before if EFFECTS[status["what"]].is_shared else ()
         fresh = [node for node in nodes if name_of(node) not in known]
         writes = [*released(outage, let_off, reader), *begun(outage, status["what"], fresh, now)]
-        new = {"ends": ends, **affected(nodes, there)}
+        new = {"ends": ends, **affected(outage, nodes, there)}
         wait = None if ends is None else parse_time(ends) - now
         return Plan((*writes, told(outage, **new)), wait, (extent(outage, new, there),))
 
@@ -141,11 +178,9 @@ class OutageReconciler:
 
     def _drawn(self, outage: JsonObject, reader: Reader) -> tuple[list[JsonObject], int]:
         """Those of the nodes that are affected, by name, and how many nodes there are at all."""
-        spec = outage["spec"]
-        everyone = len(reader.list(NODE))
-        nodes = list(reader.list(NODE, labels=from_label_selector(spec["nodes"])))
-        nodes.sort(key=lambda node: str(name_of(node)))
-        count = amount(spec, len(nodes))
+        everyone = len(reader.list(place_of(outage["spec"]["what"])))
+        nodes = self._chosen(outage["spec"], reader)
+        count = amount(outage["spec"], len(nodes))
         if count == len(nodes):
             return nodes, everyone
         stream = f"outage/{name_of(outage)}"
@@ -155,6 +190,24 @@ class OutageReconciler:
         }
         chosen = {*sorted(ranks, key=lambda name: (ranks[name], name))[:count]}
         return [node for node in nodes if name_of(node) in chosen], everyone
+
+    def _chosen(self, spec: JsonObject, reader: Reader) -> list[JsonObject]:
+        """The nodes, or node groups, that the selectors choose, by name."""
+        if spec["what"] in OF_GROUPS:
+            chosen = reader.list(NODE_GROUP, labels=from_label_selector(spec["groups"] or {}))
+            return sorted(chosen, key=lambda group: str(name_of(group)))
+        nodes = list(reader.list(NODE, labels=from_label_selector(spec.get("nodes") or {})))
+        if "groups" in spec:
+            listed = reader.list(NODE_GROUP, labels=from_label_selector(spec["groups"] or {}))
+            groups = {name_of(group) for group in listed}
+            nodes = [node for node in nodes if group_of(node) in groups]
+        return sorted(nodes, key=lambda node: str(name_of(node)))
+
+
+def group_of(node: JsonObject) -> str | None:
+    """The name of the NodeGroup that a node is of."""
+    found: str | None = (node["metadata"].get("labels") or {}).get(LABEL)
+    return found
 
 
 def begun(outage: JsonObject, what: str, nodes: Sequence[JsonObject], now: int) -> list[Write]:
@@ -168,16 +221,19 @@ def refusal(outage: JsonObject, fault: str) -> Plan:
     return Plan((told(outage, phase=REFUSED, message=fault),), notices=(notice,))
 
 
-def affected(nodes: Sequence[JsonObject], there: int) -> JsonObject:
+def affected(outage: JsonObject, nodes: Sequence[JsonObject], there: int) -> JsonObject:
     """What the status says of whom it affects; of nobody and of everybody also in words."""
-    message = None
+    message, where = None, places_of(outage)
     if not nodes:
-        message = (
-            f"nodes: the selector chooses none of {there}, and nodes that come are not affected"
-        )
+        message = f"{where}: the selector chooses none of {there}"
     elif len(nodes) == there:
-        message = f"nodes: all {there} are affected"
+        message = f"{where}: all {there} are affected"
     return {"affected": [name_of(node) for node in nodes], "message": message}
+
+
+def places_of(outage: JsonObject) -> str:
+    """The field that chooses whom it affects."""
+    return "groups" if outage["spec"]["what"] in OF_GROUPS else "nodes"
 
 
 def extent(outage: JsonObject, status: JsonObject, there: int) -> Notice:
@@ -185,7 +241,7 @@ def extent(outage: JsonObject, status: JsonObject, there: int) -> Notice:
     if status["message"]:
         reason = "AllAffected" if status["affected"] else "NobodyAffected"
         return notice_of(outage, WARNING, reason, status["message"])
-    message = f"{len(status['affected'])} of {there} nodes are affected"
+    message = f"{len(status['affected'])} of {there} {places_of(outage)} are affected"
     return notice_of(outage, NORMAL, "OutageRuns", message)
 
 

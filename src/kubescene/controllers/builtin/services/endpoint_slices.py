@@ -101,8 +101,7 @@ class EndpointSliceReconciler:
         service = reader.find(ObjectRef(SERVICE, key.name, key.namespace))
         if service is None or not has_endpoints(service):
             return NOTHING
-        pods = self._pods.pods(key, reader)
-        changed_at = self._pods.changed_at(key, service, pods)
+        pods, changed_at = self._pods.look(key, service, reader)
         known = self._slices.of(key, reader)
         types = address_types(service)
         writes: list[Write] = []

@@ -81,8 +81,7 @@ class EndpointsReconciler:
             return NOTHING if known is None else Plan((Delete(ref),))
         if not has_endpoints(service):
             return NOTHING
-        pods = self._pods.pods(key, reader)
-        changed_at = self._pods.changed_at(key, service, pods)
+        pods, changed_at = self._pods.look(key, service, reader)
         made = endpoints_of(service, pods)
         if known is None:
             return Plan((Create(with_annotations(made, {}, changed_at)),))

@@ -5,6 +5,7 @@ from typing import Any
 
 from kubescene.api.records.changes import DELETED, Change
 from kubescene.client import ObjectRef, Reader
+from kubescene.controllers.authoring import controller_of
 from kubescene.controllers.builtin.services.service_pods import ENDPOINT_SLICE
 from kubescene.controllers.reconcile import NOTHING, Create, Delete, ObjectKey, Plan, Write
 from kubescene.errors import ApiError, ConflictError, NotFoundError
@@ -55,14 +56,6 @@ def new_slice(
 ) -> JsonObject:
     """A slice without endpoints, to be named after its owner."""
     metadata = owner["metadata"]
-    reference = {
-        "apiVersion": "v1",
-        "kind": owner["kind"],
-        "name": metadata["name"],
-        "uid": metadata["uid"],
-        "controller": True,
-        "blockOwnerDeletion": True,
-    }
     made: JsonObject = {
         "apiVersion": "discovery.k8s.io/v1",
         "kind": "EndpointSlice",
@@ -70,7 +63,7 @@ def new_slice(
             "generateName": f"{metadata['name']}-",
             "namespace": metadata["namespace"],
             "labels": dict(labels),
-            "ownerReferences": [reference],
+            "ownerReferences": [controller_of(owner)],
         },
         "addressType": address_type,
         "endpoints": [],

@@ -1,9 +1,11 @@
 """Which pods a Service selects, and since when they are as they are.
 
 Kept up to date from watches: a change of a pod looks up the Services that ask for one of its
-labels, and a pass over a Service looks at its own pods alone.
+labels, and a pass over a Service looks at those of its pods that have changed since the last one,
+and at those that have a place in its endpoints.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping
 
 from kubescene.api.kinds import POD
@@ -31,6 +33,10 @@ class ServiceSelection:
         self.selector = dict(selector)
         self.filled = False
         self.pods: dict[str, None] = {}
+        self.changed: dict[str, None] = {}
+        """Those that came, went or were written since the last pass."""
+        self.placed: list[str] = []
+        """The names of those that have a place in endpoints, in order."""
 
     @property
     def clue(self) -> tuple[str, str]:
@@ -39,6 +45,18 @@ class ServiceSelection:
 
     def matches(self, labels: Mapping[str, str]) -> bool:
         return all(labels.get(name) == value for name, value in self.selector.items())
+
+    def place(self, pods: Mapping[str, JsonObject | None]) -> None:
+        """These are now as they are, or selected no more."""
+        placed = self.placed
+        for name, pod in pods.items():
+            at = bisect_left(placed, name)
+            was = at < len(placed) and placed[at] == name
+            now = pod is not None and in_endpoints(pod, while_terminating=True)
+            if now and not was:
+                placed.insert(at, name)
+            elif was and not now:
+                del placed[at]
 
 
 class ServicePods:
@@ -73,8 +91,10 @@ class ServicePods:
         for key in before:
             if key not in now:
                 del self._selections[key].pods[pod.name]
+                self._selections[key].changed.setdefault(pod.name)
         for key in now:
             self._selections[key].pods.setdefault(pod.name)
+            self._selections[key].changed.setdefault(pod.name)
         if now:
             self._services_of[pod] = now
         if not before and not now:
@@ -86,19 +106,28 @@ class ServicePods:
             *(key for key in now if key not in before),
         )
 
-    def pods(self, key: ObjectKey, reader: Reader) -> list[JsonObject]:
-        """The pods that a Service selects, by name."""
-        selection = self._selections[key]
+    def look(
+        self, key: ObjectKey, service: JsonObject, reader: Reader
+    ) -> tuple[list[JsonObject], str]:
+        """A pass over a Service: its pods that have a place in endpoints, by name, and since when.
+
+        The time is that of what the pass is about, as an annotation says it; it may be empty.
+        """
+        selection, is_new = self._selections[key], False
         if not selection.filled:
             self._fill(key, selection, reader)
-        found = (
-            reader.find(ObjectRef(POD, name, key.namespace)) for name in sorted(selection.pods)
-        )
-        return [pod for pod in found if pod is not None]
-
-    def changed_at(self, key: ObjectKey, service: JsonObject, pods: Iterable[JsonObject]) -> str:
-        """When that happened which this pass is about, as an annotation says it; may be empty."""
-        return self._times.changed_at(key, service, pods)
+            is_new = True
+        changed = {
+            name: reader.find(ObjectRef(POD, name, key.namespace))
+            if name in selection.pods
+            else None
+            for name in selection.changed
+        }
+        selection.changed = {}
+        selection.place(changed)
+        changed_at = self._times.changed_at(key, service, changed, are_all=is_new)
+        found = (reader.find(ObjectRef(POD, name, key.namespace)) for name in selection.placed)
+        return [pod for pod in found if pod is not None], changed_at
 
     def _select(self, key: ObjectKey, selector: Mapping[str, str]) -> None:
         known = self._selections.get(key)
@@ -131,6 +160,7 @@ class ServicePods:
         for pod in reader.list(POD, namespace=key.namespace, labels=labels):
             name = pod["metadata"]["name"]
             selection.pods.setdefault(name)
+            selection.changed.setdefault(name)
             self._services_of.setdefault(ObjectKey(key.namespace, name), {}).setdefault(key)
         selection.filled = True
 
@@ -144,20 +174,43 @@ class TriggerTimes:
     def forget(self, key: ObjectKey) -> None:
         self._seen.pop(key, None)
 
-    def changed_at(self, key: ObjectKey, service: JsonObject, pods: Iterable[JsonObject]) -> str:
-        """The earliest change since the last pass; for a new Service, when it was created."""
-        created: str = service["metadata"]["creationTimestamp"]
+    def changed_at(
+        self,
+        key: ObjectKey,
+        service: JsonObject,
+        changed: Mapping[str, JsonObject | None],
+        *,
+        are_all: bool,
+    ) -> str:
+        """The earliest change since the last pass; for a new Service, when it was created.
+
+        ``changed`` are pods that are new, have changed, or are gone; ``are_all`` says that there
+        are no others.
+        """
         before = self._seen.get(key)
-        # No pod has an empty name: that is the Service's own.
-        times = self._seen[key] = {"": parse_time(created)}
-        for pod in pods:
-            for condition in pod["status"].get("conditions") or ():
-                if condition.get("type") == "Ready" and condition.get("lastTransitionTime"):
-                    times[pod["metadata"]["name"]] = parse_time(condition["lastTransitionTime"])
+        times = self._seen[key] = {} if before is None or are_all else before
+        new = []
+        for name, pod in changed.items():
+            since, known = 0 if pod is None else ready_since(pod), (before or {}).get(name, 0)
+            if since:
+                times[name] = since
+            else:
+                times.pop(name, None)
+            if since > known:
+                new.append(since)
         if before is None:
+            created: str = service["metadata"]["creationTimestamp"]
             return created
-        new = [time for name, time in times.items() if time > before.get(name, 0)]
         return format_time(min(new)) if new else ""
+
+
+def ready_since(pod: JsonObject) -> int:
+    """Since when a pod is ready, or not ready; 0 if it does not say."""
+    since = 0
+    for condition in pod["status"].get("conditions") or ():
+        if condition.get("type") == "Ready" and condition.get("lastTransitionTime"):
+            since = parse_time(condition["lastTransitionTime"])
+    return since
 
 
 def changes_endpoints(change: Change) -> bool:

@@ -8,6 +8,7 @@ from kubescene.api.records.traits import VOLUMES
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.client import ObjectRef, Reader
 from kubescene.control.loops import ControllerContext
+from kubescene.controllers.authoring import controller_of
 from kubescene.controllers.builtin.storage.storage_protection import CLAIM, has_ended
 from kubescene.controllers.reconcile import NOTHING, Create, ObjectKey, Plan, Write
 from kubescene.controllers.runtime import ReconcilerController
@@ -69,21 +70,13 @@ def made_claim(pod: JsonObject, volume: JsonObject) -> JsonObject | None:
         for field in ("labels", "annotations")
         if (template.get("metadata") or {}).get(field)
     }
-    owner = {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "name": metadata["name"],
-        "uid": metadata["uid"],
-        "controller": True,
-        "blockOwnerDeletion": True,
-    }
     return {
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",
         "metadata": {
             "name": f"{metadata['name']}-{volume['name']}",
             "namespace": metadata["namespace"],
-            "ownerReferences": [owner],
+            "ownerReferences": [controller_of(pod)],
             **kept,
         },
         "spec": template["spec"],

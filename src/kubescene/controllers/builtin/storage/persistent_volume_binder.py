@@ -42,7 +42,13 @@ from kubescene.controllers.reconcile import (
     Write,
 )
 from kubescene.controllers.runtime import ReconcilerController
-from kubescene.errors import AlreadyExistsError, ApiError, ConflictError, NotFoundError
+from kubescene.errors import (
+    AlreadyExistsError,
+    ApiError,
+    ConflictError,
+    ForbiddenError,
+    NotFoundError,
+)
 from kubescene.recording import NORMAL, WARNING, Notice, regarding
 from kubescene.types import JsonObject, ReadOnlyObject
 
@@ -112,11 +118,15 @@ class PersistentVolumeBinder:
     def refused(
         self, key: ObjectKey, write: Write, error: ApiError, reader: Reader, now: int
     ) -> Plan:
-        """Somebody was faster: the watch tells what became of it."""
-        del key, write, reader, now
+        """Somebody was faster: the watch tells what became of it. A claim may have got too large
+        for a LimitRange that came later."""
+        del write, now
         if isinstance(error, (AlreadyExistsError, ConflictError, NotFoundError)):
             return NOTHING
-        raise error
+        claim = reader.find(ObjectRef(CLAIM, key.name, key.namespace)) if key.namespace else None
+        if claim is None or not isinstance(error, ForbiddenError):
+            raise error
+        return _told(claim, "FailedBinding", error.message, WARNING)
 
     def _unbound_claim(self, claim: JsonObject, reader: Reader) -> Plan:
         if volume_of(claim):

@@ -44,6 +44,7 @@ _SPEC: JsonObject = {
             "properties": dict.fromkeys(("base", "perRequest"), _SCALAR),
         },
         "begin": {"type": "string", "enum": ["WhenReady", "AtOnce"]},
+        "whenNone": {"type": "string", "enum": ["refuse", "wait"]},
         "objective": {
             "type": "object",
             "properties": {"responseTime": _SCALAR, "percentile": {"type": "number"}},

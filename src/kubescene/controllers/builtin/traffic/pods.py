@@ -19,6 +19,7 @@ class ServingPod(Struct, frozen=True):
     uid: str
     name: str
     node: str
+    created: int
     is_ready: bool
     deadline: int | None
     """When whoever is inside is killed, of a pod that was deleted."""
@@ -47,6 +48,7 @@ def serving_pod(pod: JsonObject, container: str) -> ServingPod:
         metadata["uid"],
         metadata["name"],
         pod["spec"].get("nodeName") or "",
+        parse_time(metadata["creationTimestamp"]),
         _is_ready(status.get("conditions") or ()),
         None if deleted is None else parse_time(deleted),
         named["name"],

@@ -5,25 +5,26 @@ asked every 15 seconds for what became of the requests, at whole multiples of th
 is about pods alone.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from kubescene.api.kinds import NODE
+from kubescene.api.kinds import NODE, POD
 from kubescene.api.records import Record
 from kubescene.api.records.changes import Change, ChangeType
 from kubescene.api.records.traits import EVERYTHING
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.api.selectors import LabelSelector, from_label_selector, from_labels, parse_labels
 from kubescene.client import ObjectRef, Reader
-from kubescene.clock import Streams, format_duration, parse_time
+from kubescene.clock import Streams, format_duration, format_time, parse_time
 from kubescene.control.loops import ControllerContext
 from kubescene.controllers.builtin.late_pods import LatePodsController
 from kubescene.controllers.builtin.traffic.definition import TRAFFIC
+from kubescene.controllers.kubelet.behaviour import OUT_OF_MEMORY
 from kubescene.controllers.reconcile import NOTHING, ObjectKey, Patch, Plan, Write
 from kubescene.errors import ApiError, BadRequestError, NotFoundError, TrafficError
 from kubescene.types import JsonObject
 from kubescene.usage.measuring import RESOLUTION
-from kubescene.usage.registry import ScrapedPod, ScrapedService
+from kubescene.usage.registry import RequestLoad, ScrapedPod, ScrapedService
 
 if TYPE_CHECKING:
     from kubescene.controllers.builtin.traffic.pods import ServingPod
@@ -50,6 +51,8 @@ class _Known:
         self.changed: dict[str, None] = {}
         """Names of pods that have changed, in the order of their last changes."""
         self.measured_at = -1
+        self.killed: dict[str, int] = {}
+        """Of pods that were out of memory, by uid: the run that was."""
 
 
 class TrafficReconciler:
@@ -132,7 +135,7 @@ class TrafficReconciler:
             self._sharing.go_on(now - self._origin)
         missing = self._select(key, known, known.spec, reader)
         self._bring_in_line(key, known, known.serving, now)
-        return self._measured(traffic, known, known.serving, missing, now)
+        return self._measured(key, traffic, known, known.serving, missing, now)
 
     def refused(
         self, key: ObjectKey, write: Write, error: ApiError, reader: Reader, now: int
@@ -235,7 +238,8 @@ class TrafficReconciler:
             if record is not None:
                 pod = serving_pod(record.decode(), serving.spec.container)
                 serves = known.selector.matches(record.labels)
-                self._place(serving, pod, serves=serves, now=now)
+                is_dead = known.killed.get(pod.uid) == pod.restarts
+                self._place(serving, pod, serves=serves and not is_dead, now=now)
 
     def _place(self, serving: "Serving", pod: "ServingPod", *, serves: bool, now: int) -> None:
         """Let one pod join or leave, as it is now."""
@@ -252,15 +256,20 @@ class TrafficReconciler:
         elif not serves:
             serving.leave(served, now, now + LONGEST_DRAIN)
         elif served.station is None:
-            serving.drained(served)
-            serving.join(pod, now)
+            serving.rejoin(served, pod, now)
         else:
             serving.resize(served, pod, now)
 
     # -- what is measured ------------------------------------------------------------------------
 
     def _measured(
-        self, traffic: JsonObject, known: _Known, serving: "Serving", missing: str, now: int
+        self,
+        key: ObjectKey,
+        traffic: JsonObject,
+        known: _Known,
+        serving: "Serving",
+        missing: str,
+        now: int,
     ) -> Plan:
         since = now % RESOLUTION
         mark, due = now - since, RESOLUTION - since
@@ -272,9 +281,15 @@ class TrafficReconciler:
         facts = []
         if known.measured_at < mark:
             known.measured_at = mark
-            measured = serving.measure(mark)
+            measured = serving.measure(mark, self._inexact(serving))
             counts = measured.counts
-            if counts.arrived or counts.inside or counts.succeeded or counts.failed:
+            if (
+                counts.arrived
+                or counts.inside
+                or counts.succeeded
+                or counts.failed
+                or measured.started
+            ):
                 facts.append(measured)
             from kubescene.controllers.builtin.traffic.serving import rate_text
 
@@ -282,8 +297,11 @@ class TrafficReconciler:
             status["rps"] = rate_text(counts.arrived, measured.window)
             status["p99"] = None if p99 is None else format_duration(p99 // 1000 * 1000)
         status["requests"], status["failed"] = serving.requests, serving.failed
-        plan = self._told(traffic, known, status)
-        return Plan(plan.writes, due, facts=facts)
+        told = self._told(traffic, known, status)
+        killed = [_killed(known, key.namespace, pod, now) for pod in serving.kill_overfull(now)]
+        doubt = serving.next_doubt(now + due)
+        due = due if doubt is None else max(doubt - now, 1)
+        return Plan([*told.writes, *killed], due, facts=facts)
 
     def _inexact(self, serving: "Serving") -> str:
         """What is simulated here in another way than it would be."""
@@ -328,6 +346,33 @@ class TrafficReconciler:
                 if total:
                     yield ScrapedService(service, total)
 
+    def load(
+        self, namespace: str, labels: Mapping[str, str], begin: int, end: int
+    ) -> RequestLoad | None:
+        loads = [each.load(begin, end) for each in self._served_by(namespace, labels)]
+        if not loads:
+            return None
+        return RequestLoad(*map(sum, zip(*loads, strict=True)))
+
+    def load_of(self, namespace: str, name: str, begin: int, end: int) -> RequestLoad | None:
+        known = self._known.get(namespace, {}).get(name)
+        if known is None or known.serving is None:
+            return None
+        return known.serving.load(begin, end)
+
+    def next_request(
+        self, namespace: str, labels: Mapping[str, str], now: int, until: int
+    ) -> int | None:
+        found = (each.next_request(now, until) for each in self._served_by(namespace, labels))
+        return min((each for each in found if each is not None), default=None)
+
+    def _served_by(self, namespace: str, labels: Mapping[str, str]) -> Iterator["Serving"]:
+        """The requests that come to pods with these labels."""
+        for known in self._known.get(namespace, {}).values():
+            selector = known.selector
+            if known.serving is not None and selector is not None and selector.matches(labels):
+                yield known.serving
+
     def drained_at(self, uid: str, now: int, deadline: int) -> int | None:
         ends = [
             known.serving.leave(known.serving.pods[uid], now, deadline)
@@ -339,6 +384,14 @@ class TrafficReconciler:
 
 
 LONGEST_DRAIN = 1 << 60
+
+
+def _killed(known: _Known, namespace: str, pod: "ServingPod", now: int) -> Patch:
+    """Tell the kubelet that a container is out of memory."""
+    known.killed[pod.uid] = pod.restarts
+    told = f"{pod.container}/{pod.restarts}@{format_time(now)}"
+    ref = ObjectRef(POD, pod.name, namespace)
+    return Patch(ref, {"metadata": {"annotations": {OUT_OF_MEMORY: told}}})
 
 
 def selector_of(key: ObjectKey, spec: "ServedSpec", reader: Reader) -> LabelSelector | None:
@@ -370,4 +423,5 @@ def traffic(context: ControllerContext) -> LatePodsController:
     """The factory of the controller."""
     reconciler = TrafficReconciler(context.streams)
     context.usage.bring(NAME, reconciler)
+    context.usage.requests = reconciler
     return LatePodsController(reconciler, context, traits=EVERYTHING, before=(SERVICE, NODE))

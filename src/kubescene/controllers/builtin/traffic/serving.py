@@ -6,9 +6,8 @@ in it but when somebody asks, and it does not matter how often that is.
 
 from collections.abc import Iterator
 
-from msgspec import Struct
-
 from kubescene.clock import SECOND, Streams
+from kubescene.controllers.builtin.traffic.facts import TrafficMeasured
 from kubescene.controllers.builtin.traffic.pods import ServingPod
 from kubescene.controllers.builtin.traffic.sharing import Sharing
 from kubescene.controllers.builtin.traffic.spec import Begin, ServedSpec
@@ -21,15 +20,16 @@ from kubescene.flows.node_kernel import SharedProcessor
 from kubescene.flows.routing import RandomRouting, RoundRobin, Router, Routing
 from kubescene.flows.sampling import MetricsTimes, ReplicaSample
 from kubescene.flows.sources import PatternWindows, recorded
-from kubescene.flows.windows import WindowCounter, WindowCounts
+from kubescene.flows.waiting import WhenNone
+from kubescene.flows.windows import WindowCounter
 from kubescene.usage.measuring import RESOLUTION
-from kubescene.usage.registry import ScrapedPod
+from kubescene.usage.registry import RequestLoad, ScrapedPod
 
 
 class ServedPod:
     """A pod that serves, or drains."""
 
-    __slots__ = ("drained_at", "draining", "flow", "last", "number", "pod", "service", "station")
+    __slots__ = ("drained_at", "flow", "last", "leaves", "number", "pod", "service", "station")
 
     def __init__(
         self, pod: ServingPod, number: int, flow: Flow, service: Service, station: Station
@@ -40,30 +40,17 @@ class ServedPod:
         self.service = service
         self.station: Station | None = station
         """None: it drains, or has."""
+        self.leaves: Station | None = None
+        """What it was then."""
         self.drained_at = 0
-        self.draining: Station | None = None
-        """It shares a node, and nobody knows when it is done."""
         self.last: ReplicaSample | None = None
         """What was measured last."""
 
-
-class TrafficMeasured(Struct, frozen=True):
-    """What became of the requests of a Traffic in the window that ends now; times in nanoseconds.
-
-    ``ready`` pods serve at its end, ``cpu`` is what they used in the mean, in millicores.
-    ``window`` is how long it was, ``timeout`` is negative if there is none. ``percentile`` of all
-    responses are to take no longer than ``objective``; those that do are good.
-    """
-
-    namespace: str
-    name: str
-    window: int
-    ready: int
-    cpu: int
-    timeout: int
-    objective: int
-    percentile: float
-    counts: WindowCounts
+    @property
+    def draining(self) -> Station | None:
+        """It drains on a node that it shares, and nobody knows when it is done."""
+        leaves = self.leaves
+        return leaves if leaves and isinstance(leaves.processor, SharedProcessor) else None
 
 
 class Serving:
@@ -99,6 +86,7 @@ class Serving:
             demand_stream=streams.stream(f"{self._stream}/demands"),
             times=MetricsTimes(0, RESOLUTION, 0, phase=-origin % RESOLUTION),
             halt=NEVER,
+            waits=spec.when_none is WhenNone.WAIT,
         )
         self._flow.advance(now - origin)
         sharing.add(self._flow)
@@ -108,6 +96,10 @@ class Serving:
         self._measured_at = self._used_at = now - origin
         self._used = 0
         self._joined = 0
+        self._began: set[str] = set()
+        """Uids of pods that ever served."""
+        self._started: list[int] = []
+        """How long those took that began since it was measured last."""
         self._begun = False
         self.requests = self.failed = 0
         if spec.begin is Begin.AT_ONCE:
@@ -120,6 +112,9 @@ class Serving:
         if not self._begun:
             self._begin(now)
         self._joined += 1
+        if pod.uid not in self._began:
+            self._began.add(pod.uid)
+            self._started.append(now - pod.created)
         at, capacity, service = now - self._origin, pod.cpu_limit, self.spec.service(pod.cpu_limit)
         processor = self._sharing.processor(pod, service, at)
         if processor is not None:
@@ -128,27 +123,48 @@ class Serving:
         station = self._flow.join(self._joined, capacity, at, own)
         served = self.pods[pod.uid] = ServedPod(pod, self._joined, self._flow, service, station)
         self._sharing.joined(self._known_as(served), served)
+        station.room = self._room(pod)
 
     def resize(self, served: ServedPod, pod: ServingPod, now: int) -> None:
         """It is as it is said from now on."""
-        before, served.pod = served.pod, pod
-        if served.station is not None and pod.cpu_limit != before.cpu_limit:
-            self._flow.resize(served.station, pod.cpu_limit, now - self._origin)
-            self._sharing.resized(pod.node, now - self._origin)
+        before, served.pod, at = served.pod, pod, now - self._origin
+        if served.station is not None:
+            served.station.room = self._room(pod)
+        amounts = pod.cpu_limit, pod.cpu_request
+        if served.station is None or amounts == (before.cpu_limit, before.cpu_request):
+            return
+        self._flow.advance(at)
+        served.service = self.spec.service(pod.cpu_limit)
+        self._sharing.resized(pod.node, at)
+        processor = served.station.processor
+        if isinstance(processor, SharedProcessor):
+            processor.weigh(pod.cpu_request)
+        self._flow.resize(served.station, pod.cpu_limit, at, served.service)
 
     def leave(self, served: ServedPod, now: int, deadline: int) -> int:
         """Nobody reaches it any more; when the last of those inside is gone."""
+        at = now - self._origin
+        end = max(min(deadline - self._origin, NEVER), at)
         if served.station is not None:
-            end = max(min(deadline - self._origin, NEVER), now - self._origin)
-            drained = self._flow.part(served.station, now - self._origin, end)
-            if isinstance(served.station.processor, SharedProcessor):
-                served.draining = served.station
-            served.station, served.drained_at = None, drained.drained_at + self._origin
-        elif served.draining is not None:
-            end = max(min(deadline - self._origin, NEVER), now - self._origin)
-            drained_at = self._flow.drained_at(served.draining, now - self._origin, end)
+            served.leaves, served.station = served.station, None
+            drained_at = self._flow.part(served.leaves, at, end).drained_at
             served.drained_at = drained_at + self._origin
+        elif served.draining is not None:
+            served.drained_at = self._flow.drained_at(served.draining, at, end) + self._origin
         return served.drained_at
+
+    def rejoin(self, served: ServedPod, pod: ServingPod, now: int) -> None:
+        """It serves again, with those who are still inside."""
+        station, served.station, served.leaves = served.leaves, served.leaves, None
+        assert station is not None
+        at = now - self._origin
+        self._flow.rejoin(station, station.processor.capacity, at)
+        if self._sharing.is_shared(pod.node) and not isinstance(station.processor, SharedProcessor):
+            # It had nothing to do when its node came to be shared.
+            processor = self._sharing.processor(served.pod, served.service, at)
+            assert processor is not None
+            self._flow.share(station, processor, at)
+        self.resize(served, pod, now)
 
     def end(self, served: ServedPod, now: int) -> None:
         """It is gone, and whoever is inside is killed."""
@@ -159,10 +175,6 @@ class Serving:
             self._flow.end(served.number, now - self._origin)
         self.pods = {key: each for key, each in self.pods.items() if each is not served}
         self._sharing.left(self._known_as(served), served.pod.node)
-
-    def drained(self, served: ServedPod) -> None:
-        """It serves again: those who still drain do so by themselves."""
-        self.pods[f"{served.pod.uid}/{served.number}"] = self.pods.pop(served.pod.uid)
 
     def _known_as(self, served: ServedPod) -> str:
         return f"{self.namespace}/{self.name}/{served.number}"
@@ -180,6 +192,36 @@ class Serving:
     def ready(self) -> int:
         return sum(each.station is not None for each in self.pods.values())
 
+    # -- memory ----------------------------------------------------------------------------------
+
+    def _room(self, pod: ServingPod) -> int:
+        """How many requests fit into its memory."""
+        memory = self.spec.memory
+        if memory is None or not pod.memory_limit:
+            return NEVER
+        left = pod.memory_limit - memory.base
+        if not memory.per_request:
+            return NEVER if left >= 0 else -1
+        return left // memory.per_request
+
+    def kill_overfull(self, now: int) -> list[ServingPod]:
+        """Those out of memory now are killed, with all who are inside; which they are."""
+        if self.spec.memory is None:
+            return []
+        self._flow.advance(now - self._origin)
+        full = self._flow.overfull()
+        killed = [each for each in self.pods.values() if each.station in full]
+        for each in killed:
+            self.end(each, now)
+        return [each.pod for each in killed]
+
+    def next_doubt(self, until: int) -> int | None:
+        """When somebody may be out of memory, if that is before ``until``."""
+        if self.spec.memory is None:
+            return None
+        due = self._flow.next_doubt(until - self._origin)
+        return None if due is None else due + self._origin
+
     # -- what comes ------------------------------------------------------------------------------
 
     def change(self, spec: ServedSpec, now: int) -> None:
@@ -195,6 +237,18 @@ class Serving:
         for served in list(self.pods.values()):
             self.end(served, now)
         self._sharing.remove(self._flow)
+
+    def load(self, begin: int, end: int) -> RequestLoad:
+        """Who was there between two instants that are over, waiting included, and who came."""
+        self._flow.advance(end - self._origin)
+        inside, arrived = self._flow.load(begin - self._origin, end - self._origin)
+        return RequestLoad(inside, arrived)
+
+    def next_request(self, now: int, until: int) -> int | None:
+        """When the next one comes, if that is before ``until``."""
+        self._flow.advance(now - self._origin)
+        due = self._flow.next_arrival(until - self._origin)
+        return None if due is None else due + self._origin
 
     def _begin(self, now: int) -> None:
         self._begun = True
@@ -219,7 +273,7 @@ class Serving:
 
     # -- what is measured ------------------------------------------------------------------------
 
-    def measure(self, now: int) -> TrafficMeasured:
+    def measure(self, now: int, inexact: str = "") -> TrafficMeasured:
         """The window that ends now. On the machine's clock somebody may have looked later."""
         at = now - self._origin
         self._flow.advance(at)
@@ -232,7 +286,8 @@ class Serving:
         self._measured_at, self._used, self._used_at = at, used, used_at
         for served in [each for each in self.pods.values() if self._is_over(each, now)]:
             self.end(served, now)
-        objective = self.spec.objective
+        objective, started = self.spec.objective, tuple(self._started)
+        self._started.clear()
         return TrafficMeasured(
             self.namespace,
             self.name,
@@ -243,6 +298,8 @@ class Serving:
             int(objective.response_time),
             objective.percentile,
             counts,
+            started,
+            inexact,
         )
 
     def _is_over(self, served: ServedPod, now: int) -> bool:

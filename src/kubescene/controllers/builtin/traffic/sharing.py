@@ -14,10 +14,11 @@ from kubescene.flows.node_kernel import NodeCpu, SharedProcessor
 
 
 class Sharer(Protocol):
-    """A pod that serves, and the flow that it serves."""
+    """A pod that serves, or did so and is not done, and the flow that it serves."""
 
     pod: ServingPod
     station: Station | None
+    leaves: Station | None
 
     @property
     def flow(self) -> Flow: ...
@@ -57,6 +58,9 @@ class Sharing:
             return None
         self._advance(now)
         return SharedProcessor(node, service, now, limit=pod.cpu_limit, weight=pod.cpu_request)
+
+    def is_shared(self, node: str) -> bool:
+        return node in self._shared
 
     def joined(self, name: str, sharer: Sharer) -> None:
         self._sharers.setdefault(sharer.pod.node, {})[name] = sharer
@@ -123,7 +127,10 @@ class Sharing:
         for flow in self._flows:
             flow.together = self._advance
         for each in self._sharers.get(name, {}).values():
-            if each.station is not None:
+            station = each.station
+            if station is None and each.leaves is not None and each.flow.works(each.leaves, now):
+                station = each.leaves
+            if station is not None:
                 processor = SharedProcessor(
                     node,
                     each.service,
@@ -131,7 +138,7 @@ class Sharing:
                     limit=each.pod.cpu_limit,
                     weight=each.pod.cpu_request,
                 )
-                each.flow.share(each.station, processor, now)
+                each.flow.share(station, processor, now)
 
     def _advance(self, now: int) -> None:
         """All flows go on to now: first it is said who comes, then nodes are played."""

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from enum import StrEnum
 from typing import Any
 
-from kubescene.api.selectors import SelectorError, from_label_selector
+from kubescene.api.selectors import SelectorError, read_label_selector
 from kubescene.clock import SECOND
 from kubescene.errors import TrafficError
 from kubescene.flows.checks import Fault, arrival_faults, request_faults
@@ -21,6 +21,7 @@ from kubescene.flows.kernels import NEVER, Service
 from kubescene.flows.reading import converted
 from kubescene.flows.routing import Routing
 from kubescene.flows.units import Cpu, Memory, TrafficDuration
+from kubescene.flows.waiting import WhenNone
 from kubescene.struct_types import build
 from kubescene.types import JsonObject
 
@@ -85,6 +86,7 @@ class ServedSpec(SpecPart, frozen=True, kw_only=True):
     container: str = ""
     memory: ServedMemory | None = None
     begin: Begin = Begin.WHEN_READY
+    when_none: WhenNone = WhenNone.REFUSE
     objective: Objective = Objective(response_time=TrafficDuration(SECOND), percentile=99.0)
 
     def service(self, capacity: int = NEVER) -> Service:
@@ -118,22 +120,25 @@ def faults(spec: ServedSpec) -> Iterator[Fault]:
         yield "to", f"one of {', '.join(TARGETS)} has to be said, found {found}"
     if spec.to.selector is not None:
         try:
-            from_label_selector(spec.to.selector)
-        except (SelectorError, TypeError, AttributeError, KeyError) as error:
+            read_label_selector(spec.to.selector)
+        except SelectorError as error:
             yield "to.selector", str(error)
     yield from arrival_faults(spec.arrivals, LONGEST, "arrivals")
     yield from _endless_faults(spec.arrivals)
     yield from request_faults(spec.request)
     if spec.request.cpu < 1:
         yield "request.cpu", "must be at least 1m"
+    if spec.when_none is WhenNone.AUTO:
+        yield "whenNone", "must be refuse or wait"
     if not 0 < spec.objective.percentile <= 100:
         yield "objective.percentile", "must be more than 0 and at most 100"
 
 
 def fixed_fields(before: ServedSpec, after: ServedSpec) -> list[str]:
     """What was changed and must not be: it holds for requests that are on their way."""
-    names = ("request", "routing", "limit", "container", "memory", "begin")
-    return [name for name in names if getattr(before, name) != getattr(after, name)]
+    names = ("request", "routing", "limit", "container", "memory", "begin", "when_none")
+    changed = [name for name in names if getattr(before, name) != getattr(after, name)]
+    return ["whenNone" if name == "when_none" else name for name in changed]
 
 
 def _endless_faults(arrivals: ArrivalPattern) -> Iterator[Fault]:

@@ -1,1 +1,1 @@
-"""Workloads: who keeps pods, and how many of them may go at once."""
+"""Workloads: who keeps pods, a folder for each kind, and how many of them may go at once."""

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.client import ObjectRef, Reader
 from kubescene.controllers.authoring import controller_of
-from kubescene.controllers.builtin.workloads.rollouts.templates import template_hash
+from kubescene.controllers.builtin.workloads.deployments.templates import template_hash
 from kubescene.controllers.reconcile import Delete, Patch
 from kubescene.types import JsonObject
 

@@ -27,8 +27,8 @@ from kubescene.client import ObjectRef, Reader
 from kubescene.clock import format_time, parse_time
 from kubescene.control.loops import ControllerContext
 from kubescene.controllers.builtin.late_pods import LatePodsController
-from kubescene.controllers.builtin.workloads.deployment import DEPLOYMENT
-from kubescene.controllers.builtin.workloads.rollouts.limits import share
+from kubescene.controllers.builtin.workloads.deployments.deployment import DEPLOYMENT
+from kubescene.controllers.builtin.workloads.deployments.rolling import share
 from kubescene.controllers.reconcile import NOTHING, ObjectKey, Patch, Plan, Write
 from kubescene.errors import ApiError, KubesceneError, NotFoundError
 from kubescene.recording import NORMAL, WARNING, Notice, regarding

@@ -5,13 +5,19 @@ there is nothing to adopt.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Generic, Protocol, TypeVar
 
+from kubescene.api.kinds import POD
 from kubescene.api.records.changes import ADDED, DELETED, Change
+from kubescene.api.scheme import GroupVersionKind
 from kubescene.api.selectors import LabelSelector, from_label_selector
-from kubescene.client import ObjectRef
-from kubescene.controllers.reconcile import ObjectKey, Patch
+from kubescene.client import ObjectRef, Reader
+from kubescene.controllers.builtin.workloads.controller_revisions import (
+    CONTROLLER_REVISION,
+    adopted,
+)
+from kubescene.controllers.reconcile import ObjectKey, Patch, Write
 from kubescene.types import JsonObject
 
 
@@ -135,6 +141,40 @@ class PodOwners(Generic[OwnerT]):
                 put(owner, change)
             concerned.setdefault(owner.key)
         return concerned
+
+    def claims(
+        self,
+        owner: JsonObject,
+        strays: Collection[str],
+        reader: Reader,
+        may_adopt: Callable[[str], bool] = lambda _: True,
+    ) -> list[Write]:
+        """Release pods that no longer match, adopt pods and revisions that do.
+
+        ``may_adopt`` says of a pod's name whether it could be the owner's.
+        """
+        metadata = owner["metadata"]
+        key = ObjectKey(metadata["namespace"], metadata["name"])
+        pods = filter(may_adopt, self.pods.adoptable(key))
+        revisions = self.revisions.adoptable(key)
+        return [
+            *(released(each, metadata["uid"]) for each in _staying(POD, strays, key, reader)),
+            *(
+                adopted(each, owner)
+                for each in _staying(CONTROLLER_REVISION, revisions, key, reader)
+            ),
+            *(adopted(each, owner) for each in _staying(POD, pods, key, reader)),
+        ]
+
+
+def _staying(
+    kind: GroupVersionKind, names: Iterable[str], key: ObjectKey, reader: Reader
+) -> Iterator[JsonObject]:
+    """Those objects in the namespace of ``key`` that are there, and not about to go."""
+    for name in names:
+        found = reader.find(ObjectRef(kind, name, key.namespace))
+        if found is not None and "deletionTimestamp" not in found["metadata"]:
+            yield found
 
 
 def released(pod: JsonObject, uid: str) -> Patch:

@@ -38,9 +38,10 @@ class LimitRanger:
         if not is_pod and not request.is_write(_CLAIM):
             return
         faults_of = pod_faults if is_pod else claim_faults
-        found = [why for limits in limits_of(request) for why in faults_of(request.obj, limits)]
-        if found:
-            raise request.forbidden(together(found))
+        # The first LimitRange that is broken speaks for all.
+        for limits in limits_of(request):
+            if found := [*faults_of(request.obj, limits)]:
+                raise request.forbidden(together(found))
 
 
 def is_resize(request: AdmissionRequest) -> bool:
@@ -98,7 +99,7 @@ def completed_container(
         missing = {name: defaults[side][name] for name in sorted(defaults[side].keys() - stated)}
         if missing:
             resources = {**resources, side: {**stated, **missing}}
-            told.append(f"{', '.join(missing)} {each} for {role} {container['name']}")
+            told.append(f"{', '.join(missing)} {each} for {role} {container.get('name', '')}")
     return {**container, "resources": resources} if resources else container
 
 

@@ -1,7 +1,7 @@
 """NamespaceLifecycle: nothing is created in a namespace that does not exist or is going away."""
 
 from kubescene.api.scheme import GroupResource
-from kubescene.errors import Cause, ForbiddenError, NotFoundError
+from kubescene.errors import ForbiddenError, NotFoundError, StatusCause
 from kubescene.registry.admission.chain import AdmissionRequest
 from kubescene.types import JsonObject
 
@@ -44,7 +44,7 @@ def check_alive(request: AdmissionRequest) -> None:
             group=refusal.group,
             kind=refusal.kind,
             causes=[
-                Cause(
+                StatusCause(
                     "NamespaceTerminating",
                     f"namespace {namespace} is being terminated",
                     "metadata.namespace",

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from kubescene.api.resource_requests import node_allocatable, pod_requests
 from kubescene.api.scheme import GroupResource
-from kubescene.errors import Cause, ForbiddenError
+from kubescene.errors import ForbiddenError, StatusCause
 from kubescene.registry.admission.chain import AdmissionRequest
 from kubescene.registry.subresources.binding import NODES
 from kubescene.types import JsonObject
@@ -55,5 +55,5 @@ def refused(request: AdmissionRequest, why: str, reason: str) -> ForbiddenError:
         name=error.name,
         group=error.group,
         kind=error.kind,
-        causes=(Cause(reason, ""),),
+        causes=(StatusCause(reason, ""),),
     )

@@ -12,10 +12,10 @@ from kubescene.autoscalers import HPA_TYPES, RecommendedPodResources
 from kubescene.clock.batches import Integers
 from kubescene.flows.records import FAILED, RequestOutcome
 from kubescene.flows.units import Cpu, Memory
+from kubescene.reports.html.charts import Chart, ChartLine, ChartMark, Level, Point, seconds
 from kubescene.reports.html.contents import Figure
-from kubescene.reports.html.traffic.charts import Chart, ChartLine, ChartMark, Level, Point, seconds
 from kubescene.reports.words import counted
-from kubescene.traffic import AutoscalerDecision, Summary, TrafficResult
+from kubescene.traffic import AutoscalerDecision, TrafficResult, TrafficSummary
 from kubescene.traffic.decided import reserved_over_time
 from kubescene.traffic.measures import all_percentile_s, percentile_s
 from kubescene.traffic.skenario.series import cpu_utilizations, levels
@@ -358,7 +358,7 @@ def _of_requests(result: TrafficResult) -> Iterator[Figure]:
     )
 
 
-def _of_response_times(told: Summary) -> Iterator[Figure]:
+def _of_response_times(told: TrafficSummary) -> Iterator[Figure]:
     """Where nobody ended there are none: no time at all would look like a very short one."""
     if told.failed:
         every = [_time(each) for each in (told.all_response_p50_s, told.all_response_p99_s)]

@@ -7,9 +7,9 @@ from kubescene.api.text.yaml_text import dump_yaml
 from kubescene.markup import Markup, h, table
 from kubescene.reports.amounts import told_time
 from kubescene.reports.html import sections
+from kubescene.reports.html.charts import drawn, seconds
 from kubescene.reports.html.shell import CHARTS, PAGES, STYLE, Shell, footer
 from kubescene.reports.html.traffic import contents
-from kubescene.reports.html.traffic.charts import drawn, seconds
 from kubescene.traffic import (
     AutoscalerDecision,
     Phase,
@@ -21,7 +21,7 @@ from kubescene.traffic import (
 from kubescene.traffic.decided import kept_for, size_changes
 from kubescene.version import __version__
 
-SHELL = Shell((STYLE, CHARTS), PAGES / "traffic.js")
+SHELL = Shell((STYLE, CHARTS, PAGES / "traffic.css"), PAGES / "traffic.js")
 MOST_TOLD = 300
 TONES = {
     Verdict.KEPT: "good",

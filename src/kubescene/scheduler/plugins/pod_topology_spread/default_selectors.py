@@ -15,9 +15,10 @@ from kubescene.api.selectors import (
 )
 from kubescene.bounded import BoundedDict
 from kubescene.scheduler.framework.interfaces import Handle, Lister
-from kubescene.scheduler.state.memo import CLASSES_KEPT, Memo
+from kubescene.scheduler.state.memo import Memo
 from kubescene.scheduler.state.pod_kinds import PodSignature
 from kubescene.scheduler.state.pods import PodInfo
+from kubescene.scheduler.state.row_policy import POLICY
 from kubescene.types import ReadOnlyObject
 
 SERVICE = GroupVersionKind("", "v1", "Service")
@@ -36,7 +37,7 @@ class DefaultSelectors:
             for gvk in (REPLICATION_CONTROLLER, REPLICA_SET, STATEFUL_SET)
         }
         self._version = 0
-        self._known: BoundedDict[PodSignature, LabelSelector] = BoundedDict(CLASSES_KEPT)
+        self._known: BoundedDict[PodSignature, LabelSelector] = BoundedDict(POLICY.classes_kept)
         self._served: Memo[PodSignature, Mapping[str, str]] = Memo(self._find_services)
         self._services_version = 0
 

@@ -55,11 +55,11 @@ from kubescene.scheduler.plugins.pod_topology_spread.filtering import (
     counted_constraints,
 )
 from kubescene.scheduler.plugins.pod_topology_spread.scoring import SoftConstraints, SpreadScores
-from kubescene.scheduler.state.memo import CLASSES_KEPT
 from kubescene.scheduler.state.node_info import NodeInfo
 from kubescene.scheduler.state.nodes import NodeTable
 from kubescene.scheduler.state.pod_kinds import PodSignature
 from kubescene.scheduler.state.pods import PodInfo
+from kubescene.scheduler.state.row_policy import POLICY
 from kubescene.types import ReadOnlyObject
 
 Constraints: TypeAlias = Sequence[SpreadConstraint]
@@ -206,9 +206,9 @@ class PodTopologySpread(
         self._stamps = Stamps()
         self._version = 0
         self._hard: BoundedDict[PodSignature, tuple[CountedConstraint, ...]] = BoundedDict(
-            CLASSES_KEPT
+            POLICY.classes_kept
         )
-        self._soft: BoundedDict[PodSignature, SoftConstraints] = BoundedDict(CLASSES_KEPT)
+        self._soft: BoundedDict[PodSignature, SoftConstraints] = BoundedDict(POLICY.classes_kept)
 
     # -- whom it concerns ------------------------------------------------------------------
 

@@ -20,9 +20,9 @@ from kubescene.scheduler.plugins.pod_topology_spread.filtering import CountedCon
 from kubescene.scheduler.state.node_columns import LabelColumn
 from kubescene.scheduler.state.node_info import NodeInfo
 from kubescene.scheduler.state.nodes import NodeTable
+from kubescene.scheduler.state.row_policy import POLICY
 
 _COUNTS_RATED = 1 << 12
-_TABLES_KEPT = 64
 
 
 class SoftConstraints:
@@ -163,7 +163,7 @@ class _Part:
         return float(self._counts.item(at)) * self._weight + self._offset
 
 
-@lru_cache(_TABLES_KEPT)
+@lru_cache(POLICY.spread_scores_kept)
 def _scores_of(bits: int, weight: float, offset: float) -> Scores:
     """The scores of all counts of so many bits."""
     rated = np.arange(1 << bits, dtype=np.float64) * weight + offset

@@ -10,32 +10,33 @@ const PAGES = [["cluster", "Cluster"], ["r", "Objects"], ["scenarios", "Scenario
 
 /** @type {import("./router.js").Route[]} */
 const ROUTES = [
-  { pattern: /^\/ui$/, load: () => import("./start.js") },
-  { pattern: /^\/ui\/cluster$/, load: () => import("./cluster.js") },
-  { pattern: /^\/ui\/r(?:\/([^/]+)\/([^/]+)\/([^/]+))?$/, load: () => import("./objects.js") },
-  { pattern: /^\/ui\/r\/([^/]+)\/([^/]+)\/([^/]+)\/([^/]+)\/([^/]+)$/, load: () => import("./object.js") },
-  { pattern: /^\/ui\/pod\/([^/]+)\/([^/]+)$/, load: () => import("./pod.js") },
-  { pattern: /^\/ui\/scenarios$/, load: () => import("./scenarios.js") },
-  { pattern: /^\/ui\/scenario\/([^/]+)$/, load: () => import("./scenario.js") },
-  { pattern: /^\/ui\/run\/(scenario-[0-9]+)$/, load: () => import("./kept.js") },
-  { pattern: /^\/ui\/compare$/, load: () => import("./compare.js") },
-  { pattern: /^\/ui\/traffic(?:\/([0-9]+))?$/, load: () => import("./traffic.js") },
-  { pattern: /^\/ui\/scheduler$/, load: () => import("./scheduler.js") },
-  { pattern: /(.*)/, load: () => import("./missing.js") },
+  { pattern: /^\/ui$/, load: () => import("./pages/start.js") },
+  { pattern: /^\/ui\/cluster$/, load: () => import("./pages/cluster.js") },
+  { pattern: /^\/ui\/r(?:\/([^/]+)\/([^/]+)\/([^/]+))?$/, load: () => import("./pages/objects.js") },
+  { pattern: /^\/ui\/r\/([^/]+)\/([^/]+)\/([^/]+)\/([^/]+)\/([^/]+)$/, load: () => import("./pages/object.js") },
+  { pattern: /^\/ui\/pod\/([^/]+)\/([^/]+)$/, load: () => import("./pages/pod.js") },
+  { pattern: /^\/ui\/scenarios$/, load: () => import("./pages/scenarios.js") },
+  { pattern: /^\/ui\/scenario\/([^/]+)$/, load: () => import("./pages/scenario.js") },
+  { pattern: /^\/ui\/run\/((?:scenario|opened)-[0-9]+)$/, load: () => import("./pages/kept.js") },
+  { pattern: /^\/ui\/compare$/, load: () => import("./pages/compare.js") },
+  { pattern: /^\/ui\/sweeps(?:\/(sweep-[0-9]+))?$/, load: () => import("./pages/sweep.js") },
+  { pattern: /^\/ui\/traffic(?:\/([0-9]+))?$/, load: () => import("./pages/traffic.js") },
+  { pattern: /^\/ui\/scheduler$/, load: () => import("./pages/scheduler.js") },
+  { pattern: /(.*)/, load: () => import("./pages/missing.js") },
 ];
 
 function drawBar() {
   byId("bar").replaceChildren(h("nav", { "aria-label": "Pages" }, h("a", { href: "/ui", class: "home", title: "Start" }, h("img", { src: "/ui/static/app/icon.svg", alt: "", width: 18, height: 18 }), "Kubescene"),
     h("div", { class: "links" }, PAGES.map(([path, name]) => h("a", { href: `/ui/${path}`, "data-page": path }, name))),
     h("button", { type: "button", id: "keys", title: "Go to a page, a kind, a node or a pod (:)" }, "Go to …"),
-    h("button", { type: "button", id: "theme", title: "Light, dark, or as the system" }, "Theme")));
+    h("button", { type: "button", id: "theme", title: "Light, dark, large for a projector, or as the system" }, "Theme")));
 }
 
 /** @param {string} path */
 function moved(path) {
   for (const link of document.querySelectorAll("nav [data-page]")) {
     const page = link.getAttribute("data-page") || "";
-    const isHere = path === `/ui/${page}` || path.startsWith(`/ui/${page}/`) || (page === "scenarios" && /^\/ui\/(scenario|run|compare)(\/|$)/.test(path)) || (page === "cluster" && path.startsWith("/ui/pod/"));
+    const isHere = path === `/ui/${page}` || path.startsWith(`/ui/${page}/`) || (page === "scenarios" && /^\/ui\/(scenario|run|compare|sweeps)(\/|$)/.test(path)) || (page === "cluster" && path.startsWith("/ui/pod/"));
     if (isHere) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }

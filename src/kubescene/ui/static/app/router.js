@@ -81,6 +81,9 @@ export class Router {
     this.shown = null;
     this.place.replaceChildren();
     this.place.className = "";
+    // At once, as whoever waits for the rest of a page may have begun with what is there.
+    this.place.focus({ preventScroll: true });
+    scrollTo(0, 0);
     const shown = await this.tried(page, { params: found.slice(1).map((part) => decodeURIComponent(part || "")), query: this.query, router: this });
     if (visit !== this.visits) {
       if (shown.leave) shown.leave();
@@ -89,8 +92,6 @@ export class Router {
     this.shown = shown;
     document.title = `${shown.title} · Kubescene`;
     this.moved(path, shown.title);
-    this.place.focus({ preventScroll: true });
-    scrollTo(0, 0);
   }
 
   /** The page, or why it cannot be shown. @param {Awaited<ReturnType<Route["load"]>>} page @param {Visit} visit @returns {Promise<Shown>} */

@@ -21,8 +21,8 @@ export class Story {
     this.at = -1;
     /** @type {Map<string, any>} the rows after the last fact that was read */
     this.rows = new Map();
-    /** @type {any[]} */
-    this.expectations = [];
+    /** @type {{place: number, outcomes: any[]}[]} what was expected, as often as it was looked at */
+    this.judged = [];
     this.phase = "";
   }
 
@@ -31,9 +31,9 @@ export class Story {
   /** Take in the next fact. @param {any} fact */
   read(fact) {
     if (!fact.fact) return;
-    if (fact.fact === "ExpectationsEvaluated") this.expectations = fact.outcomes;
     if (fact.fact === "ScenarioEnded") this.phase = fact.phase;
     const moment = this.momentOf(fact);
+    if (fact.fact === "ExpectationsEvaluated") this.judged.push({ place: this.moments.length - 1, outcomes: fact.outcomes });
     const line = told(fact);
     if (line) {
       if (moment.lines.length < LISTED) moment.lines.push(line);
@@ -64,7 +64,7 @@ export class Story {
     switch (fact.fact) {
       case "ObjectCreated": case "ObjectPatched": case "ObjectKept":
         if (!fact.object || fact.apiVersion !== "v1") return [];
-        if (fact.kind === "Node") return [["nodes", key, nodeRow(fact.object)]];
+        if (fact.kind === "Node") return [["nodes", key, nodeAt(nodeRow(fact.object))]];
         if (fact.kind === "Pod") return [["pods", key, podAt(podRow(fact.object), pod)]];
         return [];
       case "ObjectDeleted":
@@ -87,6 +87,14 @@ export class Story {
     }
   }
 
+  /** What was known of the expectations at a moment, and how many of them had turned since they were looked at before. @param {number} at */
+  expectationsAt(at) {
+    const known = this.judged.filter((each) => each.place <= at), last = known[known.length - 1];
+    if (!last) return [];
+    const before = new Map((known[known.length - 2] || { outcomes: [] }).outcomes.map((/** @type {any} */ each) => [each.name || each.expression, each.holds]));
+    return last.outcomes.map((/** @type {any} */ each) => ({ ...each, hasTurned: before.has(each.name || each.expression) && before.get(each.name || each.expression) !== each.holds }));
+  }
+
   /** Show the world as it was at a moment. @param {number} to */
   go(to) {
     const target = Math.max(-1, Math.min(this.moments.length - 1, to));
@@ -99,22 +107,10 @@ export class Story {
     }
     this.world.take({ type: "changes", nodes: [...net.nodes], pods: [...net.pods] });
   }
-
-  /** The first moment of the next major step, or of this one or the one before. @param {number} from @param {1 | -1} way */
-  major(from, way) {
-    const here = this.moments[from];
-    if (!here) return Math.max(0, from);
-    let to = from;
-    if (way > 0) {
-      while (to < this.moments.length - 1 && this.moments[to].major === here.major) to++;
-      return to;
-    }
-    if (to > 0 && this.moments[to - 1].major !== here.major) to--;
-    const { major } = this.moments[to];
-    while (to > 0 && this.moments[to - 1].major === major) to--;
-    return to;
-  }
 }
+
+/** What kubelets say of their nodes is not told: one of which nothing is known does not look as if it booted. @param {any} row */
+const nodeAt = (row) => ({ ...row, ready: row.ready || "untold" });
 
 /** What the facts know of a pod: statuses of kubelets are not told, so one that has a node is bound. @param {any} row @param {any} before */
 function podAt(row, before) {

@@ -1,7 +1,7 @@
 // Nodes as tiles on one canvas: what is free is seen first, then what pods are and how they are.
 
 import { colours, ramp } from "../shared/colours.js";
-import { between, gridOf, neighbour, placeOf, tileAt } from "./layout.js";
+import { between, GAP, gridOf, neighbour, placeOf, tileAt } from "./layout.js";
 import { takesRoom } from "./reduced.js";
 import { fullness, mark } from "./world.js";
 
@@ -13,6 +13,9 @@ const NAMES_FROM = 66;
 const POD_NAMES_FROM = 150;
 const HEADER = 18;
 const FADED = 0.16;
+const SLOW_MS = 40;
+const SLOW_FRAMES = 12;
+const REST_MS = 200;
 /** Colours of values of a label, by how many pods have them; the rest is grey. */
 export const WHEEL = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#b3a100"];
 
@@ -51,30 +54,48 @@ export class Tiles {
     this.isWholeDirty = true;
     this.isAsked = false;
     this.ink = colours();
-    this.frames = { drawn: 0, ms: 0 };
+    this.frames = { drawn: 0, ms: 0, slow: 0 };
+    /** Whether whole pictures take too long here: then there are five a second, and in between only what is coarse. */
+    this.isCoarse = false;
+    this.isMoving = false;
+    this.isZooming = false;
+    /** @type {Node | null} */
+    this.anchor = null;
+    this.rest = 0;
     this.listen();
   }
 
   listen() {
     this.watcher = new ResizeObserver(() => this.arrange());
     this.watcher.observe(this.place);
-    this.place.addEventListener("scroll", () => this.redraw());
+    this.place.addEventListener("scroll", () => this.moved());
     this.canvas.addEventListener("mousemove", (event) => this.heard.pointed(this.at(event), event));
     this.canvas.addEventListener("mouseleave", () => this.heard.pointed(null, null));
+    let dragged = 0;
+    this.canvas.addEventListener("pointerdown", () => { dragged = 0; });
+    this.canvas.addEventListener("pointermove", (event) => {
+      if (!(event.buttons & 1)) return;
+      dragged += Math.abs(event.movementX) + Math.abs(event.movementY);
+      this.place.scrollTop -= event.movementY;
+    });
     this.canvas.addEventListener("click", (event) => {
+      if (dragged > 6) return;
       const node = this.at(event);
       if (node) this.focused = /** @type {number} */ (this.index.get(node.key));
       this.heard.chosen(node ? node.key : "");
     });
     this.canvas.addEventListener("keydown", (event) => this.key(event));
     this.canvas.addEventListener("wheel", (event) => {
-      if (!event.ctrlKey && !event.metaKey) return;
+      if (event.shiftKey || (this.zoom <= 0 && (event.deltaY > 0 || this.place.scrollTop > 0))) return;
       event.preventDefault();
-      this.zoomBy(event.deltaY < 0 ? 1 : -1);
+      this.zoomBy(event.deltaY < 0 ? 1 : -1, event);
     }, { passive: false });
   }
 
-  leave() { if (this.watcher) this.watcher.disconnect(); }
+  leave() {
+    clearTimeout(this.rest);
+    if (this.watcher) this.watcher.disconnect();
+  }
 
   /** Show these nodes in these groups. @param {Node[]} order @param {import("./layout.js").Group[]} groups */
   show(order, groups) {
@@ -84,10 +105,26 @@ export class Tiles {
     this.arrange();
   }
 
-  /** @param {number} steps */
-  zoomBy(steps) {
-    this.zoom = Math.max(-6, Math.min(16, this.zoom + steps));
+  /** Larger or smaller tiles; what is under the pointer stays in the window. @param {number} steps @param {MouseEvent} [event] */
+  zoomBy(steps, event) {
+    // Tiles that grow are arranged anew: whoever zooms on means the node that was there at first.
+    if (event && !this.isZooming) this.anchor = this.at(event) || this.at({ clientX: event.clientX - GAP - 1, clientY: event.clientY - GAP - 1 });
+    this.isZooming = Boolean(event);
+    const node = event && this.anchor, before = event ? event.clientY - this.canvas.getBoundingClientRect().top : 0;
+    this.zoom = Math.max(0, Math.min(18, this.zoom + steps));
+    this.isMoving = true;
     this.arrange();
+    const place = node ? this.index.get(node.key) : undefined;
+    if (place !== undefined && this.grid) this.place.scrollTop = placeOf(this.grid, place).y + this.grid.size / 2 - before;
+    this.moved();
+  }
+
+  /** While somebody moves, pictures may be coarse; the whole one comes when they rest. */
+  moved() {
+    this.isMoving = this.isCoarse;
+    clearTimeout(this.rest);
+    this.rest = setTimeout(() => { this.isMoving = this.isZooming = false; this.redraw(); }, REST_MS);
+    this.redraw();
   }
 
   arrange() {
@@ -119,10 +156,12 @@ export class Tiles {
   ask() {
     if (this.isAsked) return;
     this.isAsked = true;
-    requestAnimationFrame(() => {
+    const draw = () => requestAnimationFrame(() => {
       this.isAsked = false;
       this.draw();
     });
+    if (this.isCoarse && !this.isMoving) setTimeout(draw, REST_MS);
+    else draw();
   }
 
   /** The node at a point of the window. @param {{clientX: number, clientY: number}} event */
@@ -195,8 +234,18 @@ export class Tiles {
     }
     this.dirty.clear();
     this.isWholeDirty = false;
+    this.learn(performance.now() - began);
+  }
+
+  /** Where a dozen pictures in a row took too long, the page asks less of this machine. @param {number} ms that a picture took */
+  learn(ms) {
     this.frames.drawn++;
-    this.frames.ms += performance.now() - began;
+    this.frames.ms += ms;
+    if (this.isMoving && this.isCoarse) return;
+    this.frames.slow = ms > SLOW_MS ? this.frames.slow + 1 : 0;
+    if (this.frames.slow < SLOW_FRAMES || this.isCoarse) return;
+    this.isCoarse = true;
+    this.canvas.dispatchEvent(new Event("coarse"));
   }
 
   /** @param {CanvasRenderingContext2D} paint */
@@ -216,11 +265,11 @@ export class Tiles {
     const node = this.order[place], { size } = grid, { x, y } = placeOf(grid, place);
     paint.save();
     if (!this.keeps(node)) paint.globalAlpha = FADED;
-    const isHeat = size < HEAT_BELOW || !this.podColours;
+    const isSmall = size < HEAT_BELOW || (this.isMoving && this.isCoarse), isHeat = isSmall || !this.podColours;
     const full = fullness(node);
-    paint.fillStyle = isHeat && size < BARS_FROM ? (full > 100 ? this.ink["bad-fill"] : ramp(full)) : this.ink.track;
+    paint.fillStyle = isHeat && (isSmall || size < BARS_FROM) ? (full > 100 ? this.ink["bad-fill"] : ramp(full)) : this.ink.track;
     paint.fillRect(x, y, size, size);
-    if (size >= HEAT_BELOW && !(isHeat && size < BARS_FROM)) this.drawInside(paint, node, x, y, size, full);
+    if (!isSmall && !(isHeat && size < BARS_FROM)) this.drawInside(paint, node, x, y, size, full);
     this.drawMark(paint, node, x, y, size);
     paint.restore();
     if (node.key === this.selected || place === this.focused) {
@@ -306,10 +355,19 @@ export class Tiles {
     }
   }
 
-  /** Cordoned nodes are hatched, those that are not ready are crossed. @param {CanvasRenderingContext2D} paint @param {Node} node @param {number} x @param {number} y @param {number} size */
+  /** Cordoned nodes are hatched, those that are not ready are crossed, those that boot have a dotted edge. @param {CanvasRenderingContext2D} paint @param {Node} node @param {number} x @param {number} y @param {number} size */
   drawMark(paint, node, x, y, size) {
     const why = mark(node);
-    if (!why || why === "no condition yet") return;
+    if (!why) return;
+    if (why === "starting") {
+      paint.save();
+      paint.setLineDash([3, 3]);
+      paint.lineWidth = size > 20 ? 2 : 1;
+      paint.strokeStyle = this.ink.soft;
+      paint.strokeRect(x + 1, y + 1, size - 2, size - 2);
+      paint.restore();
+      return;
+    }
     paint.save();
     paint.beginPath();
     paint.rect(x, y, size, size);

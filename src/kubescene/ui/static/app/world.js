@@ -1,6 +1,6 @@
 // The cluster as the page holds it: nodes with their pods, kept up to date by a worker.
 
-import { takesRoom } from "./reduced.js";
+import { rowsOf, takesRoom } from "./reduced.js";
 
 /** @typedef {import("./reduced.js").NodeRow} NodeRow @typedef {import("./reduced.js").PodRow} PodRow */
 /** @typedef {NodeRow & {on: Map<string, PodRow>, usedCpu: number, usedMemory: number}} Node */
@@ -29,6 +29,8 @@ export class World extends EventTarget {
     this.nodes = new Map();
     /** @type {Map<string, PodRow>} */
     this.pods = new Map();
+    /** @type {Map<string, Map<string, PodRow>>} pods by the names of their nodes */
+    this.placed = new Map();
     /** @type {Map<string, PodRow>} pods that no node has */
     this.waiting = new Map();
     this.known = { nodes: false, pods: false };
@@ -49,9 +51,9 @@ export class World extends EventTarget {
     const touched = new Set();
     if (told.type === "all") {
       const kind = /** @type {"nodes" | "pods"} */ (told.kind);
-      const there = new Set(told.rows.map((/** @type {{key: string}} */ row) => row.key));
+      const rows = told.columns ? rowsOf(told.columns) : told.rows, there = new Set(this[kind].size ? rows.map((/** @type {{key: string}} */ row) => row.key) : []);
       for (const key of [...this[kind].keys()]) if (!there.has(key)) this.put(kind, key, null, touched);
-      for (const row of told.rows) this.put(kind, row.key, row, touched);
+      for (const row of rows) this.put(kind, row.key, row, touched);
       this.known[kind] = true;
       this.dispatchEvent(new CustomEvent("changed", { detail: { nodes: touched, isAll: true } }));
       return;
@@ -76,15 +78,12 @@ export class World extends EventTarget {
   putNode(key, row, touched) {
     touched.add(key);
     const known = this.nodes.get(key);
-    if (!row) {
-      this.nodes.delete(key);
-      return;
-    }
-    if (known) Object.assign(known, row);
+    if (!row) this.nodes.delete(key);
+    else if (known) Object.assign(known, row);
     else {
-      const node = { ...row, on: new Map(), usedCpu: 0, usedMemory: 0 };
+      const node = { ...row, on: this.podsOn(key), usedCpu: 0, usedMemory: 0 };
       this.nodes.set(key, node);
-      if (this.known.pods) for (const pod of this.pods.values()) if (pod.node === key) this.join(node, pod, 1);
+      for (const pod of node.on.values()) weigh(node, pod, 1);
     }
   }
 
@@ -98,30 +97,30 @@ export class World extends EventTarget {
       this.waiting.set(key, row);
       return;
     }
+    this.podsOn(row.node).set(key, row);
     const node = this.nodes.get(row.node);
-    if (node) {
-      this.join(node, row, 1);
-      touched.add(row.node);
-    }
+    if (!node) return;
+    weigh(node, row, 1);
+    touched.add(row.node);
   }
 
   /** @param {PodRow} pod @param {Set<string>} touched */
   part(pod, touched) {
     this.pods.delete(pod.key);
     this.waiting.delete(pod.key);
-    const node = this.nodes.get(pod.node);
-    if (!node) return;
-    this.join(node, pod, -1);
-    touched.add(pod.node);
+    const on = this.placed.get(pod.node), node = this.nodes.get(pod.node);
+    if (on) on.delete(pod.key);
+    if (node) {
+      weigh(node, pod, -1);
+      touched.add(pod.node);
+    } else if (on && !on.size) this.placed.delete(pod.node);
   }
 
-  /** @param {Node} node @param {PodRow} pod @param {1 | -1} way */
-  join(node, pod, way) {
-    if (way > 0) node.on.set(pod.key, pod);
-    else node.on.delete(pod.key);
-    if (!takesRoom(pod)) return;
-    node.usedCpu += way * pod.cpu;
-    node.usedMemory += way * pod.memory;
+  /** The pods of a node, also of one that is not known, or not yet. @param {string} name */
+  podsOn(name) {
+    let on = this.placed.get(name);
+    if (!on) this.placed.set(name, on = new Map());
+    return on;
   }
 
   /** Who waits, by reason, the most first. @returns {[string, PodRow[]][]} */
@@ -138,6 +137,13 @@ export class World extends EventTarget {
   }
 }
 
+/** @param {Node} node @param {PodRow} pod @param {1 | -1} way it comes or goes */
+function weigh(node, pod, way) {
+  if (!takesRoom(pod)) return;
+  node.usedCpu += way * pod.cpu;
+  node.usedMemory += way * pod.memory;
+}
+
 /** How full a node is: the fuller of CPU and memory, in percent. @param {Node} node */
 export function fullness(node) {
   const cpu = node.cpu ? node.usedCpu / node.cpu : 0;
@@ -150,5 +156,5 @@ export function mark(node) {
   if (node.ready === "Unknown") return "unreachable";
   if (node.ready === "False") return "not ready";
   if (node.cordoned) return "cordoned";
-  return node.ready === "" ? "no condition yet" : "";
+  return node.ready === "" || node.taints.some((each) => each.startsWith("node.kubernetes.io/not-ready")) ? "starting" : "";
 }

@@ -1,14 +1,14 @@
 // Lists and watches nodes and pods, and tells the page what has changed, at most every few milliseconds.
 
-import { ApiError, ask, linesOf } from "./api.js";
-import { nodeRow, podRow } from "./reduced.js";
+import { ask, ApiError, linesOf } from "./api.js";
+import { nodeRow, podColumns, podRow } from "./reduced.js";
 
 const BATCH_MS = 30;
-const PAGE = 5000;
 const AGAIN_MS = 500;
 const KINDS = [
-  { kind: "nodes", path: "/api/v1/nodes", row: nodeRow, key: (/** @type {any} */ m) => m.name },
-  { kind: "pods", path: "/api/v1/pods", row: podRow, key: (/** @type {any} */ m) => `${m.namespace}/${m.name}` },
+  { kind: "nodes", path: "/api/v1/nodes", accept: "application/json", row: nodeRow, key: (/** @type {any} */ m) => m.name, all: (/** @type {any} */ list) => ({ rows: list.items.map(nodeRow) }) },
+  { kind: "pods", path: "/api/v1/pods", accept: "application/json;as=Columns;g=simulation.kube-scheduler-simulator.x-k8s.io;v=v1alpha1", row: podRow, key: (/** @type {any} */ m) => `${m.namespace}/${m.name}`,
+    all: (/** @type {any} */ list) => ({ columns: podColumns(list) }) },
 ];
 
 /** @type {{nodes: Map<string, any>, pods: Map<string, any>}} a row, or null for one that is gone */
@@ -27,17 +27,11 @@ function flush() {
   pending = { nodes: new Map(), pods: new Map() };
 }
 
-/** All objects of a kind, and the revision that they are of. @param {typeof KINDS[0]} of */
-async function listed(of) {
-  const rows = [];
-  let next = "", revision = "";
-  do {
-    const page = await ask(`${of.path}?limit=${PAGE}${next ? `&continue=${encodeURIComponent(next)}` : ""}`);
-    for (const each of page.items) rows.push(of.row(each));
-    revision = page.metadata.resourceVersion;
-    next = page.metadata.continue || "";
-  } while (next);
-  return { rows, revision };
+/** Tell all objects of a kind. @param {typeof KINDS[0]} of @returns {Promise<string>} the revision that they are of */
+async function list(of) {
+  const found = await ask(of.path, { accept: of.accept });
+  postMessage({ type: "all", kind: of.kind, ...of.all(found) });
+  return found.metadata.resourceVersion;
 }
 
 /** Follow a kind for good: what was missed while the server was away is listed again. @param {typeof KINDS[0]} of @param {string} revision */
@@ -62,27 +56,11 @@ async function again(of) {
   for (;;) {
     await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
     try {
-      const { rows, revision } = await listed(of);
-      postMessage({ type: "all", kind: of.kind, rows });
-      return revision;
+      return await list(of);
     } catch {
       // Not back yet.
     }
   }
 }
 
-async function run() {
-  for (const of of KINDS) {
-    let revision;
-    try {
-      const found = await listed(of);
-      postMessage({ type: "all", kind: of.kind, rows: found.rows });
-      revision = found.revision;
-    } catch {
-      revision = await again(of);
-    }
-    follow(of, revision);
-  }
-}
-
-run();
+for (const of of KINDS) list(of).catch(() => again(of)).then((revision) => follow(of, revision));

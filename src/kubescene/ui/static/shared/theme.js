@@ -2,7 +2,7 @@
 
 import { byId } from "./dom.js";
 
-const THEMES = ["auto", "light", "dark"];
+const THEMES = ["auto", "light", "dark", "projector"];
 const KEPT_AS = "kubescene-theme";
 
 function storedTheme() {
@@ -22,8 +22,9 @@ function storeTheme(theme) {
 }
 
 function showTheme(theme) {
+  document.documentElement.toggleAttribute("data-projector", theme === "projector");
   if (theme === "auto") document.documentElement.removeAttribute("data-theme");
-  else document.documentElement.setAttribute("data-theme", theme);
+  else document.documentElement.setAttribute("data-theme", theme === "projector" ? "light" : theme);
   byId("theme").textContent = `Theme: ${theme}`;
 }
 

@@ -23,7 +23,6 @@ from kubescene.controllers.builtin.late_pods import LatePodsController
 from kubescene.controllers.builtin.workloads.controller_revisions import (
     CONTROLLER_REVISION,
     REVISION_LABEL,
-    adopted,
     holds,
     in_order,
     is_stored,
@@ -44,7 +43,7 @@ from kubescene.controllers.builtin.workloads.daemon_sets.places import (
     Revision,
     daemon_pod,
 )
-from kubescene.controllers.builtin.workloads.orphans import PodOwners, released
+from kubescene.controllers.builtin.workloads.orphans import PodOwners
 from kubescene.controllers.reconcile import (
     NOTHING,
     Create,
@@ -157,7 +156,7 @@ class DaemonSetReconciler:
         if daemon_set is None or daemon is None or "deletionTimestamp" in daemon_set["metadata"]:
             return NOTHING
         # What changes brings this key back, and the pass goes on from there.
-        if claimed := self._claims(key, daemon_set, daemon, reader):
+        if claimed := self._daemons.claims(daemon_set, daemon.strays, reader):
             return Plan(claimed)
         spec = daemon_set["spec"]
         if daemon.history is None or not daemon.history.is_of(spec["template"]):
@@ -221,26 +220,6 @@ class DaemonSetReconciler:
             FailedPodsBackOff(FIRST_BACK_OFF, now) if known is None else known.next(now)
         )
         return False
-
-    def _claims(
-        self, key: ObjectKey, daemon_set: JsonObject, daemon: Daemon, reader: Reader
-    ) -> list[Write]:
-        """Release pods that no longer match, adopt pods and revisions that do."""
-        uid = daemon_set["metadata"]["uid"]
-        writes: list[Write] = []
-        for name in daemon.strays:
-            pod = reader.find(ObjectRef(POD, name, key.namespace))
-            if pod is not None and "deletionTimestamp" not in pod["metadata"]:
-                writes.append(released(pod, uid))
-        for kind, orphans in (
-            (CONTROLLER_REVISION, self._daemons.revisions),
-            (POD, self._daemons.pods),
-        ):
-            for name in orphans.adoptable(key):
-                orphan = reader.find(ObjectRef(kind, name, key.namespace))
-                if orphan is not None and "deletionTimestamp" not in orphan["metadata"]:
-                    writes.append(adopted(orphan, daemon_set))
-        return writes
 
 
 def found_history(

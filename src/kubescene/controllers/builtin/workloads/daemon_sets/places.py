@@ -18,8 +18,8 @@ from kubescene.api.selectors import LabelSelector
 from kubescene.api.selectors.daemon_fitness import DaemonFitness, DaemonNode
 from kubescene.clock import MINUTE, SECOND
 from kubescene.controllers.builtin.workloads.controller_revisions import REVISION_LABEL
+from kubescene.controllers.builtin.workloads.deployments.rolling import share
 from kubescene.controllers.builtin.workloads.pod_tally import TERMINAL_PHASES, ready_since_of
-from kubescene.controllers.builtin.workloads.rollouts.limits import share
 from kubescene.controllers.reconcile import ObjectKey
 from kubescene.types import JsonObject
 

@@ -178,11 +178,12 @@ class CronJobPass(Struct):
 
     def plan(self) -> Plan:
         self.active = [*(self.status.get("active") or ())]
+        # First: of a Job that goes at once nobody says that it has ended.
+        self._clean_up()
         self._look_at_jobs()
         requeue = None
         if "deletionTimestamp" not in self.cron_job["metadata"]:
             requeue = self._run_if_due()
-        self._clean_up()
         self._write_status()
         return Plan(self.writes, requeue, self.notices)
 

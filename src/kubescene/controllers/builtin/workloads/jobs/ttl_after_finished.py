@@ -15,6 +15,9 @@ from kubescene.controllers.runtime import ReconcilerController
 from kubescene.errors import ApiError, NotFoundError
 from kubescene.types import JsonObject
 
+WANTED = b'"ttlSecondsAfterFinished"'
+"""How a Job that wants to go is told from others without reading it."""
+
 
 class TtlAfterFinishedReconciler:
     """Deletes Jobs that have ended and say for how long they want to be kept."""
@@ -24,7 +27,9 @@ class TtlAfterFinishedReconciler:
 
     def observe(self, change: Change) -> Iterable[ObjectKey]:
         record = change.record
-        return () if change.type is DELETED else (ObjectKey(record.namespace, record.name),)
+        if change.type is DELETED or not record.members_mention(WANTED):
+            return ()
+        return (ObjectKey(record.namespace, record.name),)
 
     def reconcile(self, key: ObjectKey, reader: Reader, now: int) -> Plan:
         job = reader.find(ObjectRef(JOB, key.name, key.namespace))

@@ -26,8 +26,8 @@ from kubescene.controllers.builtin.workloads.controller_revisions import (
     renumbered,
     template_of,
 )
+from kubescene.controllers.builtin.workloads.deployments.rolling import share
 from kubescene.controllers.builtin.workloads.pod_tally import TERMINAL_PHASES
-from kubescene.controllers.builtin.workloads.rollouts.limits import share
 from kubescene.controllers.builtin.workloads.stateful_sets.claims import (
     CLAIM,
     ClaimSlot,

@@ -12,11 +12,10 @@ from kubescene.control.loops import ControllerContext
 from kubescene.controllers.builtin.late_pods import LatePodsController
 from kubescene.controllers.builtin.workloads.controller_revisions import (
     CONTROLLER_REVISION,
-    adopted,
     in_order,
     labels_of,
 )
-from kubescene.controllers.builtin.workloads.orphans import PodOwners, released
+from kubescene.controllers.builtin.workloads.orphans import PodOwners
 from kubescene.controllers.builtin.workloads.stateful_sets.claims import (
     CLAIM,
 )
@@ -94,7 +93,7 @@ class StatefulSetReconciler:
             return NOTHING
         leaving = "deletionTimestamp" in stateful_set["metadata"]
         # Pods that change bring this key back, and the pass goes on from there.
-        if not leaving and (claimed := self._claims(key, stateful_set, members, reader)):
+        if not leaving and (claimed := self._claims(stateful_set, members, reader)):
             return Plan(claimed)
         sync = self._sync(stateful_set, members, reader, now)
         plan = sync.plan()
@@ -122,26 +121,11 @@ class StatefulSetReconciler:
         revisions = in_order(matching)
         return Sync(stateful_set, members, revisions, reader, now, several=self._max_unavailable)
 
-    def _claims(
-        self, key: ObjectKey, stateful_set: JsonObject, members: Members, reader: Reader
-    ) -> list[Write]:
-        """Release pods that no longer belong to the set, adopt pods and revisions that do."""
-        uid = stateful_set["metadata"]["uid"]
-        writes: list[Write] = []
-        for name in members.strays:
-            pod = reader.find(ObjectRef(POD, name, key.namespace))
-            if pod is not None and "deletionTimestamp" not in pod["metadata"]:
-                writes.append(released(pod, uid))
-        for name in self._members.revisions.adoptable(key):
-            revision = reader.find(ObjectRef(CONTROLLER_REVISION, name, key.namespace))
-            if revision is not None and "deletionTimestamp" not in revision["metadata"]:
-                writes.append(adopted(revision, stateful_set))
-        for name in self._members.pods.adoptable(key):
-            pod = reader.find(ObjectRef(POD, name, key.namespace))
-            belongs = numbered(name)[0] == key.name
-            if pod is not None and belongs and "deletionTimestamp" not in pod["metadata"]:
-                writes.append(adopted(pod, stateful_set))
-        return writes
+    def _claims(self, stateful_set: JsonObject, members: Members, reader: Reader) -> list[Write]:
+        name = stateful_set["metadata"]["name"]
+        return self._members.claims(
+            stateful_set, members.strays, reader, lambda pod: numbered(pod)[0] == name
+        )
 
 
 def failures(stateful_set: JsonObject, write: Write, error: ApiError) -> list[Notice]:
