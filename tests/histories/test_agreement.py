@@ -96,6 +96,24 @@ def test_placements_are_those_that_happened_meanwhile(tmp_path: Path) -> None:
     assert groups == expected
 
 
+def test_a_pod_that_is_heard_of_before_its_workload_is_one_of_it(tmp_path: Path) -> None:
+    file = tmp_path / "day.jsonl"
+    writer = RecordingWriter(file)
+    writer.begin(T0, [])
+    placed = obj("Pod", "web-1-x", "ReplicaSet/web-1", spec={"nodeName": "n"})
+    writer.add(T0, RecordedEvent.ADD, placed)
+    writer.add(T0 + SECOND, RecordedEvent.ADD, obj("ReplicaSet", "web-1", "Deployment/web"))
+    writer.add(T0 + SECOND, RecordedEvent.ADD, obj("Deployment", "web"))
+    writer.add(T0 + SECOND, RecordedEvent.ADD, obj("ReplicaSet", "own", "ReplicaSet/own"))
+    cycle = obj("Pod", "own-x", "ReplicaSet/own", spec={"nodeName": "n"})
+    writer.add(T0 + SECOND, RecordedEvent.ADD, cycle)
+    writer.end(T0 + 9 * SECOND)
+    assert [*RecordedPlaces(history_at(file))] == [
+        RecordedPlace("default/Deployment/web", "n"),
+        RecordedPlace("default/ReplicaSet/own", "n"),
+    ]
+
+
 def test_who_replays_nothing_has_nothing_to_compare(tmp_path: Path) -> None:
     example = Path(__file__).parents[2] / "examples" / "01-first-scenario" / "scenario.yaml"
     done = command("run", example, "--compare-recorded")

@@ -119,6 +119,13 @@ def test_pods_of_a_controller_that_is_here_are_its_own(tmp_path: Path) -> None:
     assert intents(file)[1].body == {"spec": {"replicas": 2}}
 
 
+def test_a_pod_may_be_heard_of_before_the_workload_that_made_it(tmp_path: Path) -> None:
+    file = recorded(
+        tmp_path, [node()], (1, ADD, pod("web-a", "web")), (1, ADD, replica_set("web", 1))
+    )
+    assert told(intents(file)) == ["Create web 1"]
+
+
 @pytest.mark.parametrize(
     ("reason", "deleted"),
     [

@@ -31,7 +31,9 @@ class RecordedPlace(NamedTuple):
 class RecordedPlaces:
     """The placements of a history, in their order; ``nodes`` are the labels of those that it had.
 
-    Pods that had a node when it began, or that a node brought itself, are none of them.
+    Pods that had a node when it began, or that a node brought itself, are none of them. A pod may
+    be heard of before the workload that made it, since every kind is watched apart: groups are
+    told when all has been read.
     """
 
     def __init__(self, history: RecordedHistory) -> None:
@@ -42,18 +44,20 @@ class RecordedPlaces:
         self.nodes: dict[str, dict[str, str]] = {}
 
     def __iter__(self) -> Iterator[RecordedPlace]:
+        found: list[tuple[str, str, str, str]] = []
         for obj in self._history.objects:
             self._look(obj)
         for change in self._history.changes:
             obj = change.object
             if obj["kind"] == "Pod" and change.event is RecordedEvent.DELETE:
                 self._placed.discard(_identity(obj))
-                continue
-            placed = self._look(obj)
-            if placed is not None and not _is_of_node(obj):
-                yield placed
+            elif (node := self._look(obj)) and not _is_of_node(obj):
+                found.append((_identity(obj), *_owner(obj), node))
+        for identity, owner, uid, node in found:
+            yield RecordedPlace(self._group(identity, owner, uid), node)
 
-    def _look(self, obj: JsonObject) -> RecordedPlace | None:
+    def _look(self, obj: JsonObject) -> str | None:
+        """The node that a pod has been given just now."""
         metadata, kind = obj["metadata"], obj["kind"]
         name, uid = metadata["name"], str(metadata.get("uid") or "")
         if kind == "Node":
@@ -68,17 +72,16 @@ class RecordedPlaces:
         if not isinstance(node, str) or not node or identity in self._placed:
             return None
         self._placed.add(identity)
-        return RecordedPlace(self._group(obj), node)
+        return node
 
-    def _group(self, pod: JsonObject) -> str:
-        metadata = pod["metadata"]
-        namespace = metadata.get("namespace") or "default"
-        owner, uid = _owner(pod)
+    def _group(self, identity: str, owner: str, uid: str) -> str:
         if owner.partition("/")[0] in BY_NAME:
-            return f"{namespace}/{metadata['name']}"
-        while uid in self._owners:
+            return identity
+        seen: set[str] = set()
+        while uid in self._owners and uid not in seen:  # a recording may say that it owns itself
+            seen.add(uid)
             owner, uid = self._owners[uid]
-        return f"{namespace}/{owner}"
+        return f"{identity.partition('/')[0]}/{owner}"
 
 
 def _identity(pod: JsonObject) -> str:

@@ -1,7 +1,8 @@
 """One look at a whole history before any of it is played.
 
 So what is damaged is known before anything happens, and so are the ends of pods: whoever creates a
-pod has to say how long it will run. Of each pod that ended that number is kept, and nothing else.
+pod has to say how long it will run. Of each pod that ended that number is kept, of each workload
+its uid, and nothing else.
 """
 
 from collections import Counter
@@ -16,6 +17,18 @@ from kubescene.histories.history import RecordedHistory
 from kubescene.histories.table import history_at
 from kubescene.types import JsonObject
 
+CONTROLLERS = frozenset(
+    {
+        "CronJob",
+        "DaemonSet",
+        "Deployment",
+        "Job",
+        "ReplicaSet",
+        "ReplicationController",
+        "StatefulSet",
+    }
+)
+"""Kinds whose objects are made and ended by a controller that is here, too."""
 FINISHED = ("Succeeded", "Failed")
 KEPT = 4
 """Surveys that are remembered: a scenario is read and looked at more than once."""
@@ -39,6 +52,9 @@ class Survey:
     changes: int = 0
     kinds: Counter[str] = field(default_factory=Counter)
     ends: dict[str, PodEnd] = field(default_factory=dict)
+    controllers: set[str] = field(default_factory=set)
+    """Uids of what controllers make objects for. Every kind is watched apart, so a pod may come
+    before the workload that made it."""
     left_out: Counter[str] = field(default_factory=Counter)
     remarks: list[str] = field(default_factory=list)
 
@@ -68,6 +84,8 @@ def _surveyed(path: Path, form: str, _: tuple[int, ...] | None) -> Survey:
         found.kinds[obj["kind"]] += 1
         end = end_of_pod(obj) if obj["kind"] == "Pod" else None
         uid = str(obj["metadata"].get("uid") or "")
+        if uid and obj["kind"] in CONTROLLERS:
+            found.controllers.add(uid)
         if end is not None and uid and uid not in found.ends:
             found.ends[uid] = end
             for owner in obj["metadata"].get("ownerReferences") or ():

@@ -95,7 +95,9 @@ def placed_in(ledger: Ledger) -> Iterable[RecordedPlace]:
         if not owner or owner.startswith("StatefulSet/"):
             yield RecordedPlace(f"{pod.namespace}/{pod.name}", pod.node)
             continue
-        while above := ledger.owners.get(f"{pod.namespace}/{owner}"):
+        seen: set[str] = set()
+        while (above := ledger.owners.get(f"{pod.namespace}/{owner}")) and above not in seen:
+            seen.add(above)
             owner = above
         yield RecordedPlace(f"{pod.namespace}/{owner}", pod.node)
 

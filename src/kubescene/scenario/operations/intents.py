@@ -16,25 +16,13 @@ from kubescene.client import ObjectRef
 from kubescene.durations import go_duration
 from kubescene.errors import ApiError
 from kubescene.histories.history import RecordedChange, RecordedEvent, RecordedHistory
-from kubescene.histories.survey import PodEnd, Survey
+from kubescene.histories.survey import CONTROLLERS, PodEnd, Survey
 from kubescene.scenario.conversion import cleaned, is_static
 from kubescene.scenario.reading.arrival_plans import RUN_TIME_ANNOTATION
 from kubescene.scenario.spec import OperationKind
 from kubescene.types import JsonObject
 
 EXIT_CODE_ANNOTATION = f"{RUN_TIME_ANNOTATION.partition('/')[0]}/exit-code"
-CONTROLLERS = frozenset(
-    {
-        "CronJob",
-        "DaemonSet",
-        "Deployment",
-        "Job",
-        "ReplicaSet",
-        "ReplicationController",
-        "StatefulSet",
-    }
-)
-"""Kinds whose objects are made and ended by a controller that is here, too."""
 NEVER = frozenset(
     {"ControllerRevision", "Endpoints", "EndpointSlice", "Event", "Lease", "Scenario", "Secret"}
 )
@@ -108,8 +96,6 @@ class Intents:
         self._scheme = scheme
         self._survey = survey
         self._known: dict[ObjectRef, KnownObject] = {}
-        self._owners: set[str] = set()
-        """The uids of what controllers make objects for."""
         self._did_others = False
         self._last = 0
         self.left_out: Counter[str] = Counter()
@@ -212,7 +198,6 @@ class Intents:
     def _ended(
         self, ref: ObjectRef, known: KnownObject, change: RecordedChange
     ) -> Iterator[Intent]:
-        self._owners.discard(known.uid)
         del self._known[ref]
         if not (known.is_leaving or known.is_effect or is_disrupted(change.object)):
             options = {"gracePeriodSeconds": 0} if ref.gvk.kind == "Pod" else {}
@@ -237,8 +222,6 @@ class Intents:
     def _learn(self, ref: ObjectRef, obj: JsonObject) -> KnownObject:
         known = self._known[ref] = KnownObject(str(obj["metadata"].get("uid") or ""))
         known.is_effect = self._is_effect(obj)
-        if ref.gvk.kind in CONTROLLERS and known.uid:
-            self._owners.add(known.uid)
         if not known.is_effect:
             self._remember(known, obj)
         return known
@@ -249,7 +232,7 @@ class Intents:
             known.status = node_status(obj, whole=False)
 
     def _is_effect(self, obj: JsonObject) -> bool:
-        """Whether a controller that is here made it."""
+        """Whether a controller that is here made it; its owner may be heard of later."""
         metadata = obj["metadata"]
         if (obj["kind"], metadata["name"]) == ROOT_CERTIFICATES:
             return True
@@ -258,7 +241,7 @@ class Intents:
         return any(
             owner.get("controller")
             and owner.get("kind") in CONTROLLERS
-            and owner.get("uid") in self._owners
+            and owner.get("uid") in self._survey.controllers
             for owner in metadata.get("ownerReferences") or ()
         )
 
