@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 EXAMPLE := examples/01-first-scenario/scenario.yaml
 
-.PHONY: demo test test-all marks check bench lock format clean help kubectl helm kubernetes interop chromium conformance tsc
+.PHONY: demo test test-all marks check bench dist lock format clean help kubectl helm kubernetes interop chromium conformance tsc
 
 help: ## Show the targets.
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
@@ -57,6 +57,9 @@ check: $(VENV)/.dev ## Lint, types, layers, spelling.
 
 bench: $(VENV)/.dev ## Measure; prints figures beside their floors.
 	$(BIN)/python bench/run.py
+
+dist: $(VENV)/.core ## Build wheel and sdist into dist/.
+	$(BIN)/python -m hatchling build
 
 format: $(VENV)/.dev ## Rewrite the sources in house format.
 	$(BIN)/ruff check --fix .

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import orjson
 import pytest
+import yaml
 
 from conformance.kubectl import MISSING, Kubectl, find_kubectls
 from kubescene.remote.webhook.certificates import make_certificate
@@ -13,6 +14,8 @@ from remote.api_servers import RealServer, make_disposable
 from remote.players import Stage, staged
 
 pytestmark = pytest.mark.xdist_group("real-api-server")
+
+MANIFEST = Path(__file__).parents[2] / "deploy" / "kubescene.yaml"
 
 
 @pytest.fixture
@@ -63,3 +66,24 @@ def test_a_scenario_from_create_to_delete(stage: Stage, kubectl: Kubectl) -> Non
     while stage.player.scenarios.current is not None:
         stage.player.turn(0.2)
     kubectl("delete", "pod", "a", "--grace-period=0", "--force")
+
+
+def test_the_manifest_of_a_server_in_a_container(kubectl: Kubectl) -> None:
+    kubectl("create", "--validate=strict", "-f", str(MANIFEST))
+    try:
+        with MANIFEST.open(encoding="utf-8") as file:
+            (deployment,) = [e for e in yaml.safe_load_all(file) if e["kind"] == "Deployment"]
+        kubectl("-n", "kubescene", "create", "serviceaccount", "default")  # nobody else makes it
+        template = deployment["spec"]["template"]
+        pod = {"apiVersion": "v1", "kind": "Pod", **template}
+        pod["metadata"] |= {"name": "kubescene", "namespace": "kubescene"}
+        create = ("create", "--dry-run=server", "--validate=strict", "-f", "-")
+        assert "Warning" not in kubectl(*create, stdin=orjson.dumps(pod).decode())
+        pod["spec"]["securityContext"] = {}
+        refused = kubectl(*create, stdin=orjson.dumps(pod).decode(), fails=True)
+        assert 'violates PodSecurity "restricted:latest"' in refused
+    finally:
+        kubectl("delete", "--wait=false", "-f", str(MANIFEST))
+        gone = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kubescene"}}
+        path = "/api/v1/namespaces/kubescene/finalize"  # no controller does it here
+        kubectl("replace", "--raw", path, "-f", "-", stdin=orjson.dumps(gone).decode())
