@@ -1,72 +1,19 @@
 """Ten small clusters whose right answers are arithmetic."""
 
-import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import kubescene
-from dumped import items
+from hand_made import asked, budget, nodes, rows, workload
 from kubescene.errors import ConfigurationError, SnapshotError
 from kubescene.results.cost.prices import Prices
 from kubescene.snapshots import Snapshot, read_snapshot
 from kubescene.testing import make_node, make_pod
 from kubescene.types import JsonObject
-from kubescene.what_if import Answer, WhatIf
+from kubescene.what_if import WhatIf
 from kubescene.what_if.repacking import NewNode
 from kubescene.what_if.selecting import selected
-
-KINDS = (
-    *("namespaces", "nodes", "priorityclasses", "storageclasses", "persistentvolumes"),
-    *("persistentvolumeclaims", "deployments", "replicasets", "statefulsets", "daemonsets"),
-    *("controllerrevisions", "jobs", "poddisruptionbudgets", "pods"),
-)
-
-
-def asked(cluster: kubescene.Cluster, folder: Path, **settings: Any) -> WhatIf:
-    """The cluster at rest, dumped as kubectl does, and read again."""
-    cluster.settle().advance("1m")
-    file = folder / "cluster.json"
-    file.write_text(json.dumps({"kind": "List", "items": items(cluster, *KINDS)}))
-    return WhatIf(read_snapshot(file), **settings)
-
-
-def nodes(cluster: kubescene.Cluster, count: int, cpu: str = "4", **labels: str) -> None:
-    """Half of them in zone a, half in zone b, in a pool."""
-    for number in range(count):
-        node = make_node(f"n{number}").cpu(cpu).memory("16Gi").zone("ab"[number % 2]).build()
-        node["metadata"]["labels"] |= {"pool": "general", **labels}
-        cluster.create(node)
-
-
-def workload(kind: str, name: str, cpu: str, **spec: Any) -> JsonObject:
-    pod_spec = spec.pop("pod_spec", {})
-    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}
-    template = {
-        "metadata": {"labels": {"app": name}},
-        "spec": {"containers": [container], **pod_spec},
-    }
-    selector = {"matchLabels": {"app": name}}
-    return {
-        "apiVersion": "apps/v1",
-        "kind": kind,
-        "metadata": {"name": name, "namespace": "default"},
-        "spec": {"selector": selector, "template": template, **spec},
-    }
-
-
-def budget(name: str, **spec: Any) -> JsonObject:
-    return {
-        "apiVersion": "policy/v1",
-        "kind": "PodDisruptionBudget",
-        "metadata": {"name": name, "namespace": "default"},
-        "spec": {"selector": {"matchLabels": {"app": name}}, **spec},
-    }
-
-
-def rows(answer: Answer, title: str) -> list[tuple[Any, ...]]:
-    return [tuple(row) for row in answer.table(title).rows]
 
 
 def test_1_half_of_the_nodes_are_lost_and_the_other_half_has_just_the_room(

@@ -52,6 +52,17 @@ def test_a_pipeline_gets_json_and_an_exit_code(file: Path) -> None:
     assert fine.returncode == 0
 
 
+def test_an_answer_is_a_page_that_fetches_nothing(file: Path, tmp_path: Path) -> None:
+    page = tmp_path / "answer.html"
+    done = command("what-if", file, "drain", "zone=eu-1a", "--report", page)
+    assert done.returncode == 0, done.stderr
+    text = page.read_text()
+    for part in ("What this does not know", "How long 1 pod of Jobs", "2 nodes", "worker-3"):
+        assert part.lower() in text.lower()
+    assert "default-src &#x27;none&#x27;" in text
+    assert "<script src" not in text
+
+
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
@@ -60,6 +71,12 @@ def test_a_pipeline_gets_json_and_an_exit_code(file: Path) -> None:
         (["lose", "eu-1a"], "'eu-1a' names no nodes: say zone=Z, pool=P, node=N or K=V"),
         (["drain", "node=worker-0", "--removed"], "--removed is for lose, not drain"),
         (["shrink", "--keep", "half"], "--keep is 'half': say a share such as 10%"),
+        (["upgrade", "--surge", "0"], "no node could ever be replaced"),
+        (["upgrade", "--boot", "soon"], "--boot: "),
+        (["upgrade", "--moves", "3"], "--moves is for balance, not upgrade"),
+        (["balance", "--thresholds", "20"], "--thresholds is '20': say two shares: 20,50"),
+        (["balance", "--thresholds", "60,50"], "--thresholds: low and high are shares"),
+        (["balance", "--policy", "All"], "there is no policy 'All'; there are: LowNodeUtil"),
         (["fit"], "fit what? Name a file of objects by -f"),
         (["schedule", "now"], "schedule takes no 'now'"),
         (["explain"], "explain takes one pod: explain pod NAMESPACE/NAME"),

@@ -16,13 +16,16 @@ from kubescene.snapshots.restoring import restore
 from kubescene.snapshots.snapshot import Snapshot
 from kubescene.types import JsonObject
 from kubescene.what_if.answers import Answer
+from kubescene.what_if.balancing import balance
 from kubescene.what_if.changing import applied
+from kubescene.what_if.descheduling import Thresholds
 from kubescene.what_if.draining import DrainFlags, drain_answer
 from kubescene.what_if.fitting import fit
 from kubescene.what_if.losing import lose
 from kubescene.what_if.placing import Placing, explain, schedule, unplaced
 from kubescene.what_if.repacking import NewNode, repack
 from kubescene.what_if.shrinking import shrink
+from kubescene.what_if.upgrading import UpgradeFlags, upgrade
 from kubescene.what_if.worlds import controller_of, counted, is_live, placements
 
 
@@ -142,6 +145,34 @@ class WhatIf:
             keep=keep,
             flags=flags or DrainFlags(delete_empty_dir_data=True),
             tries=tries,
+            prices=self._prices,
+        )
+
+    def upgrade(self, *nodes: str, flags: UpgradeFlags | None = None) -> Answer:
+        """These nodes (all, if none is named) are replaced: how long, who waits, who is down?"""
+        return upgrade(
+            self.world.fork(),
+            nodes,
+            self.unknown,
+            flags=flags or UpgradeFlags(),
+            prices=self._prices,
+        )
+
+    def balance(
+        self,
+        *nodes: str,
+        policies: Sequence[str] = (),
+        thresholds: Thresholds | None = None,
+        moves: int = 50,
+    ) -> Answer:
+        """What would a descheduler with these policies move, and what is gained?"""
+        return balance(
+            self.world.fork(),
+            nodes,
+            self.unknown,
+            policies=policies,
+            thresholds=thresholds or Thresholds(),
+            most=moves,
             prices=self._prices,
         )
 

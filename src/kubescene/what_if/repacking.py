@@ -15,9 +15,11 @@ from kubescene.results.cost.prices import INSTANCE_TYPE, Prices
 from kubescene.snapshots.snapshot import Snapshot
 from kubescene.types import JsonObject
 from kubescene.what_if.answers import Answer, AnswerTable, Cell
+from kubescene.what_if.costs import hourly, monthly
 from kubescene.what_if.placing import as_waiting
 from kubescene.what_if.selecting import labels_of, selected, zone_of
 from kubescene.what_if.worlds import (
+    HOSTNAME,
     SHOWN,
     counted,
     is_daemon,
@@ -30,9 +32,7 @@ from kubescene.what_if.worlds import (
     why_waiting,
 )
 
-HOSTNAME = "kubernetes.io/hostname"
 ZONE = "topology.kubernetes.io/zone"
-HOURS_OF_A_MONTH = 730
 
 
 class NewNode(NamedTuple):
@@ -89,10 +89,10 @@ def repack(
     }
     money = ""
     if prices is not None:
-        now = sum(prices.of(node["metadata"]["name"], labels_of(node)) for node in old)
+        now = hourly(prices, old)
         then = high * prices.of("a new node", {prices.label: shape.type})
         measures |= {"cost_before": float(now), "cost_after": float(then)}
-        saved = round(float((now - then) * HOURS_OF_A_MONTH), 2)
+        saved = monthly(now - then)
         money = f", {saved} {prices.currency} a month less"
     tables = [AnswerTable("Nodes", ("when", "nodes", "cpu", "memory"), rows)]
     size = ", ".join(f"{name} {amount}" for name, amount in shape.offers.items())

@@ -21,6 +21,7 @@ POOLS = (
 )
 """Labels by which clouds and autoscalers say of which pool a node is."""
 WORDS = {"zone": ZONES, "pool": POOLS}
+CONTROL_PLANE = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
 
 
 def labels_of(node: JsonObject) -> dict[str, str]:
@@ -33,6 +34,10 @@ def zone_of(node: JsonObject) -> str:
 
 def pool_of(node: JsonObject) -> str:
     return _first(node, POOLS)
+
+
+def is_control_plane(node: JsonObject) -> bool:
+    return any(label in labels_of(node) for label in CONTROL_PLANE)
 
 
 def _first(node: JsonObject, keys: Sequence[str]) -> str:

@@ -13,8 +13,9 @@ from kubescene.cluster import ClusterWorld
 from kubescene.results.cost.prices import Prices
 from kubescene.types import JsonObject
 from kubescene.what_if.answers import Answer, AnswerTable, Cell
+from kubescene.what_if.costs import an_hour, hourly, monthly
 from kubescene.what_if.draining import DrainFlags, blockers, drained
-from kubescene.what_if.selecting import labels_of, pool_of, selected
+from kubescene.what_if.selecting import is_control_plane, pool_of, selected
 from kubescene.what_if.worlds import (
     NodeLoad,
     counted,
@@ -25,12 +26,8 @@ from kubescene.what_if.worlds import (
     why_waiting,
 )
 
-CONTROL_PLANE = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
 CHECKPOINT = 16
 """After so many nodes a copy is kept, from which a failure goes on."""
-HOURS_OF_A_MONTH = 730
-BEST = 2
-"""Digits of money."""
 
 
 class Stays(NamedTuple):
@@ -170,10 +167,9 @@ def _tables(
 
 def _saved(gone: Sequence[JsonObject], prices: Prices) -> tuple[dict[str, float], str]:
     """As a measure and in words."""
-    hourly = sum(prices.of(node["metadata"]["name"], labels_of(node)) for node in gone)
-    monthly = round(float(hourly * HOURS_OF_A_MONTH), BEST)
-    measures = {"saved_an_hour": round(float(hourly), 4)}
-    return measures, f", which saves {monthly} {prices.currency} a month"
+    saved = hourly(prices, gone)
+    measures = {"saved_an_hour": an_hour(saved)}
+    return measures, f", which saves {monthly(saved)} {prices.currency} a month"
 
 
 def too_full(left: Iterable[NodeLoad], whole: Iterable[NodeLoad], keep: float) -> str | None:
@@ -184,7 +180,3 @@ def too_full(left: Iterable[NodeLoad], whole: Iterable[NodeLoad], keep: float) -
         if keep and asked > offered * (1 - keep):
             return f"then less than {percent(keep)} of {resource} would stay free"
     return None
-
-
-def is_control_plane(node: JsonObject) -> bool:
-    return any(label in labels_of(node) for label in CONTROL_PLANE)

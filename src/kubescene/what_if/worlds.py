@@ -157,20 +157,39 @@ class NodeLoad(NamedTuple):
         return max(self.share(CPU), self.share(MEMORY))
 
 
+class NodeLoads:
+    """What pods ask of nodes; of pods that have not changed that is known."""
+
+    def __init__(self, world: ClusterWorld) -> None:
+        self._world = world
+        self._known: dict[str, tuple[int, str, Mapping[str, int]]] = {}
+
+    def look(self) -> dict[str, NodeLoad]:
+        """As it is now: by name, in the order of the nodes."""
+        store, known = self._world.store, self._known
+        asked: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        self._known = {}
+        for record in store.list(PODS):
+            before = known.get(record.uid)
+            if before is None or before[0] != record.revision:
+                asks: Mapping[str, int] = {}
+                if record.node and record.phase not in FINISHED:
+                    asks = {**pod_requests(store.decoded(record)), POD_COUNT: 1}
+                before = record.revision, record.node, asks
+            self._known[record.uid] = before
+            if before[2]:
+                asked[before[1]].update(before[2])
+        return {
+            node["metadata"]["name"]: NodeLoad(
+                node["metadata"]["name"], node_allocatable(node), asked[node["metadata"]["name"]]
+            )
+            for node in self._world.list("nodes")
+        }
+
+
 def node_uses(world: ClusterWorld) -> dict[str, NodeLoad]:
     """By name, in the order of the nodes."""
-    asked: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    for pod in world.list("pods"):
-        node = node_of(pod)
-        if node and (pod.get("status") or {}).get("phase") not in FINISHED:
-            asked[node].update(pod_requests(pod))
-            asked[node][POD_COUNT] += 1
-    return {
-        node["metadata"]["name"]: NodeLoad(
-            node["metadata"]["name"], node_allocatable(node), asked[node["metadata"]["name"]]
-        )
-        for node in world.list("nodes")
-    }
+    return NodeLoads(world).look()
 
 
 def total_share(uses: Iterable[NodeLoad], resource: str) -> float:
@@ -213,3 +232,26 @@ def counted(number: int, what: str) -> str:
 def placements(world: ClusterWorld) -> dict[str, str]:
     """The node of each pod that has not ended, empty if it waits."""
     return {key_of(pod): node_of(pod) for pod in world.list("pods")}
+
+
+HOSTNAME = "kubernetes.io/hostname"
+OF_A_MACHINE = ("nodeInfo", "addresses", "volumesInUse", "volumesAttached", "config")
+
+
+def twin_of(node: JsonObject, name: str) -> JsonObject:
+    """A new node like another: ready, not cordoned, with its labels, own taints and room."""
+    metadata = {k: node["metadata"][k] for k in ("labels", "annotations") if k in node["metadata"]}
+    metadata["labels"] = {**(metadata.get("labels") or {}), HOSTNAME: name}
+    taints = [
+        each
+        for each in (node.get("spec") or {}).get("taints") or ()
+        if not str(each.get("key")).startswith("node.kubernetes.io/")
+    ]
+    status = {k: v for k, v in (node.get("status") or {}).items() if k not in OF_A_MACHINE}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {**metadata, "name": name},
+        "spec": {"taints": taints} if taints else {},
+        "status": {**status, "conditions": [{"type": "Ready", "status": "True"}]},
+    }

@@ -20,8 +20,11 @@ from kubescene.snapshots.snapshot import read_snapshot
 from kubescene.types import JsonObject
 from kubescene.what_if.answers import Answer, AnswerTable, failures
 from kubescene.what_if.asking import WhatIf, price_list
+from kubescene.what_if.descheduling import Thresholds
 from kubescene.what_if.draining import DrainFlags
+from kubescene.what_if.pages import write_answer
 from kubescene.what_if.repacking import NewNode
+from kubescene.what_if.upgrading import UpgradeFlags
 
 FINE, FAILED = 0, 3
 
@@ -34,13 +37,20 @@ class WhatIfCommand:
     question: tuple[str, ...]
     as_json: bool
     fail_on: str
+    report: Path | None = None
     removed: bool = False
     within: str = ""
     keep: str = "0%"
     tries: int = 3
     force: bool = False
     delete_emptydir_data: bool = False
-    timeout: str = "10m"
+    timeout: str = ""
+    surge: int = 1
+    unavailable: int = 0
+    boot: str = "3m"
+    policies: tuple[str, ...] = ()
+    thresholds: str = "20,50"
+    moves: int = 50
     files: tuple[Path, ...] = ()
     most: int = 100_000
     unplace: str = "all"
@@ -53,9 +63,10 @@ class WhatIfCommand:
 
     @property
     def flags(self) -> DrainFlags:
-        if duration(self.timeout, "--timeout") <= 0:
+        timeout = self.timeout or DrainFlags().timeout
+        if duration(timeout, "--timeout") <= 0:
             raise ConfigurationError("--timeout must be longer than nothing, such as 10m")
-        return DrainFlags(self.force, self.delete_emptydir_data, self.timeout)
+        return DrainFlags(self.force, self.delete_emptydir_data, timeout)
 
 
 ONLY_FOR: Mapping[str, tuple[str, ...]] = {
@@ -65,15 +76,21 @@ ONLY_FOR: Mapping[str, tuple[str, ...]] = {
     "tries": ("shrink",),
     "force": ("drain", "shrink"),
     "delete_emptydir_data": ("drain", "shrink"),
-    "timeout": ("drain", "shrink"),
+    "timeout": ("drain", "shrink", "upgrade"),
+    "surge": ("upgrade",),
+    "unavailable": ("upgrade",),
+    "boot": ("upgrade",),
+    "policies": ("balance",),
+    "thresholds": ("balance",),
+    "moves": ("balance",),
     "files": ("fit", "apply"),
     "most": ("fit",),
     "unplace": ("schedule",),
     "shape": ("repack",),
-    "prices": ("shrink", "repack"),
+    "prices": ("shrink", "repack", "upgrade", "balance"),
 }
 """Questions that an option belongs to; an option that does nothing is refused."""
-OPTIONS = {"within": "--for", "files": "--file"}
+OPTIONS = {"within": "--for", "files": "--file", "policies": "--policy"}
 
 
 def ask(asked: WhatIfCommand) -> int:
@@ -96,6 +113,8 @@ def ask(asked: WhatIfCommand) -> int:
     )
     answer = QUESTIONS[name](what_if, asked, terms)
     failed = failures(answer, asked.fail_on)
+    if asked.report is not None:
+        write_answer(answer, asked.report)
     if asked.as_json:
         sys.stdout.buffer.write(json_of(answer, failed))
     else:
@@ -130,6 +149,22 @@ def shrink(what_if: WhatIf, asked: WhatIfCommand, terms: list[str]) -> Answer:
         raise ConfigurationError(f"--keep is {asked.keep!r}: say a share such as 10%")
     flags = asked.flags._replace(delete_empty_dir_data=True)
     return what_if.shrink(*terms, keep=int(text) / 100, flags=flags, tries=asked.tries)
+
+
+def upgrade(what_if: WhatIf, asked: WhatIfCommand, terms: list[str]) -> Answer:
+    timeout = asked.timeout or UpgradeFlags().timeout
+    flags = UpgradeFlags(asked.surge, asked.unavailable, asked.boot, timeout)
+    return what_if.upgrade(*terms, flags=flags.check())
+
+
+def balance(what_if: WhatIf, asked: WhatIfCommand, terms: list[str]) -> Answer:
+    shares = [each.strip().removesuffix("%") for each in asked.thresholds.split(",")]
+    if len(shares) != 2 or not all(each.isdecimal() for each in shares):
+        raise ConfigurationError(f"--thresholds is {asked.thresholds!r}: say two shares: 20,50")
+    low, high = (int(each) / 100 for each in shares)
+    return what_if.balance(
+        *terms, policies=asked.policies, thresholds=Thresholds(low, high), moves=asked.moves
+    )
 
 
 def schedule(what_if: WhatIf, asked: WhatIfCommand, terms: list[str]) -> Answer:
@@ -170,6 +205,8 @@ QUESTIONS: Mapping[str, Callable[[WhatIf, WhatIfCommand, list[str]], Answer]] = 
     "lose": lose,
     "drain": drain,
     "shrink": shrink,
+    "upgrade": upgrade,
+    "balance": balance,
     "repack": repack,
     "schedule": schedule,
     "explain": explain,

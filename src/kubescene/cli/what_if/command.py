@@ -15,8 +15,9 @@ def what_if(
     question: Annotated[
         list[str],
         typer.Argument(
-            help="lose NODES, drain NODES, shrink [NODES], repack [NODES], schedule, explain pod "
-            "NAME, fit, apply. NODES are zone=Z, pool=P, node=N or any label KEY=VALUE."
+            help="lose NODES, drain NODES, shrink [NODES], upgrade [NODES], balance [NODES], "
+            "repack [NODES], schedule, explain pod NAME, fit, apply. NODES are zone=Z, pool=P, "
+            "node=N or any label KEY=VALUE."
         ),
     ],
     as_json: options.AsJson = False,
@@ -26,6 +27,10 @@ def what_if(
             metavar="MEASURE,...", help="Exit with 3 if one is above zero, or as in pending>2."
         ),
     ] = "",
+    report: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the answer as a page that fetches nothing, too."),
+    ] = None,
     removed: Annotated[
         bool, typer.Option("--removed", help="lose: the nodes are deleted, not only silent.")
     ] = False,
@@ -45,8 +50,33 @@ def what_if(
         bool, typer.Option("--delete-emptydir-data", help="drain, shrink: as kubectl drain has it.")
     ] = False,
     timeout: Annotated[
-        str, typer.Option(metavar="DURATION", help="drain, shrink: how long a node may take.")
-    ] = "10m",
+        str,
+        typer.Option(
+            metavar="DURATION",
+            help="drain, shrink (10m), upgrade (1h): how long the drain of a node may take.",
+        ),
+    ] = "",
+    surge: Annotated[
+        int, typer.Option(min=0, help="upgrade: so many new nodes come before old ones go.")
+    ] = 1,
+    unavailable: Annotated[
+        int, typer.Option(min=0, help="upgrade: so many old nodes go before new ones come.")
+    ] = 0,
+    boot: Annotated[
+        str, typer.Option(metavar="DURATION", help="upgrade: from its order to a node's readiness.")
+    ] = "3m",
+    policy: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="balance: a policy of the descheduler (LowNodeUtilization). May be repeated.",
+        ),
+    ] = None,
+    thresholds: Annotated[
+        str,
+        typer.Option(metavar="LOW,HIGH", help="balance: when nodes are under- and overused."),
+    ] = "20,50",
+    moves: Annotated[int, typer.Option(min=1, help="balance: evict no more than so many.")] = 50,
     file: Annotated[
         list[Path] | None,
         typer.Option("--file", "-f", help="fit, apply: a file of objects. May be repeated."),
@@ -84,6 +114,7 @@ def what_if(
         question=tuple(question),
         as_json=as_json,
         fail_on=fail_on,
+        report=report,
         removed=removed,
         within=within,
         keep=keep,
@@ -91,6 +122,12 @@ def what_if(
         force=force,
         delete_emptydir_data=delete_emptydir_data,
         timeout=timeout,
+        surge=surge,
+        unavailable=unavailable,
+        boot=boot,
+        policies=tuple(policy or ()),
+        thresholds=thresholds,
+        moves=moves,
         files=tuple(file or ()),
         most=most,
         unplace=unplace,
