@@ -278,6 +278,44 @@ def test_a_node_group_needs_an_autoscaler_and_time(
         assert "looks every 10s" in found["max of a NodeGroup"]
 
 
+ANSWERING = {"enable-provisioning-requests": True}
+
+
+@pytest.mark.parametrize(
+    ("settings", "advance", "class_name", "said"),
+    [
+        (None, "1m", "check-capacity", "add `enable-provisioning-requests: true`"),
+        ({}, "1m", "check-capacity", "add `enable-provisioning-requests: true`"),
+        (ANSWERING, "", "check-capacity", "looks every 10s"),
+        (ANSWERING, "1m", "queued", "of the classes check-capacity.autoscaling.x-k8s.io"),
+        (ANSWERING, "1m", "check-capacity", ""),
+        ({**ANSWERING, "mode": "Immediate"}, "", "best-effort-atomic-scale-up", ""),
+    ],
+)
+def test_a_provisioning_request_needs_somebody_who_answers(
+    settings: JsonObject | None, advance: str, class_name: str, said: str
+) -> None:
+    request = {
+        "apiVersion": "autoscaling.x-k8s.io/v1",
+        "kind": "ProvisioningRequest",
+        "metadata": {"name": "r", "namespace": "default"},
+        "spec": {
+            "provisioningClassName": f"{class_name}.autoscaling.x-k8s.io",
+            "podSets": [{"count": 1, "podTemplateRef": {"name": "t"}}],
+        },
+    }
+    scenario = ScenarioBuilder("s").create(request).build()
+    if advance:
+        advanced = {"id": "t", "step": 1, "advanceOperation": {"duration": advance}}
+        scenario["spec"]["operations"].append(advanced)
+    if settings is not None:
+        scenario["spec"]["simulation"] = {"clusterAutoscaler": settings}
+    spec = parse_spec(scenario)
+    players = Players.of(spec, ["cluster-autoscaler"], SchedulerOptions())
+    found = [str(each) for each in unsimulated(spec, players)]
+    assert [said in each for each in found] == [True] * bool(said)
+
+
 @pytest.mark.parametrize(
     ("settings", "advance", "offers", "said"),
     [

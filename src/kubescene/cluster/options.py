@@ -26,6 +26,8 @@ from kubescene.karpenter.offered import OFFERS
 from kubescene.node_autoscaling.controller import NAME as AUTOSCALER
 from kubescene.node_autoscaling.controller import cluster_autoscaler
 from kubescene.node_autoscaling.flags import AutoscalerSettings
+from kubescene.node_autoscaling.provisioning.kinds import PROVISIONING_REQUEST as REQUEST
+from kubescene.node_autoscaling.provisioning.kinds import request_definition
 from kubescene.scheduler import SchedulerOptions, kube_scheduler
 from kubescene.scheduler.framework.explain import Explain
 from kubescene.shortcuts import ALL, Shortcuts
@@ -107,7 +109,11 @@ def _builtin(options: ClusterOptions) -> Iterator[Registration]:
         autoscaling=options.autoscaling,
         autoscaler_plugins=options.autoscaler_plugins,
     )
-    yield Registration(AUTOSCALER, partial(cluster_autoscaler, settings=options.autoscaler))
+    yield Registration(
+        AUTOSCALER,
+        partial(cluster_autoscaler, settings=options.autoscaler),
+        offers=[OfferedDefinition(REQUEST.group, REQUEST.kind, request_definition)],
+    )
     yield Registration(
         KARPENTER,
         partial(karpenter, settings=options.karpenter),

@@ -3,8 +3,8 @@
 `autoscaler` is the loop; it knows neither store nor controllers, only a `Provider` of machines and
 a world that it sees and writes to. What one loop does is in modules by name: `templates`,
 `cluster_state`, `packing`, `estimation`, `expanders`, `scale_up`, `scale_down`, `drainability`,
-`actuation`, `status`. `controller` turns it in a world of objects: `machines` are its provider,
-`objects` what it sees.
+`actuation`, `status`; `provisioning` answers ProvisioningRequests. `controller` turns it in a world
+of objects: `machines` are its provider, `objects` what it sees.
 
 Loaded with the first name that somebody asks for: most worlds have no autoscaler.
 """

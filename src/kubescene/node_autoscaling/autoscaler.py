@@ -25,6 +25,7 @@ from kubescene.node_autoscaling.nodes import TO_BE_DELETED, SeenNode, TaintKinds
 from kubescene.node_autoscaling.packing import Packing
 from kubescene.node_autoscaling.pods import SeenPod
 from kubescene.node_autoscaling.provider import NodeGroup, Provider, ProviderError
+from kubescene.node_autoscaling.provisioning.process import ProvisioningRequests, RequestWorld
 from kubescene.node_autoscaling.scale_down import (
     InProgress,
     NodeUtilization,
@@ -112,7 +113,9 @@ class ClusterAutoscaler:
         options: SchedulerOptions | None = None,
         *,
         immediate: bool = False,
+        requests: RequestWorld | None = None,
     ) -> None:
+        """``requests`` are where ProvisioningRequests are found, if they are to be answered."""
         self.flags = flags
         self.immediate = immediate
         """Whether ages of pods do not matter, and nodes only come."""
@@ -129,6 +132,7 @@ class ClusterAutoscaler:
             kept_for=flags.node_info_cache_expire_time,
         )
         self._packing = Packing()
+        self.requests = None if requests is None else ProvisioningRequests(flags, requests, world)
         self._is_new = True
         self.snapshot = ClusterSnapshot(client, clock, options or SchedulerOptions())
         self.state = ClusterState(provider, world, flags, self.flags_of)
@@ -242,6 +246,8 @@ class _Loop:
         self._nodes = own.seen(self._world.nodes())
         self._ready = sum(each.is_ready and not each.is_cordoned for each in self._nodes)
         self._listed = len(self._nodes)
+        if own.requests is not None:
+            own.requests.expire(self._now)
         waiting = self._show_cluster()
         own.recompute_templates(self._nodes, self._now)
         own.state.update(self._nodes, self._now)
@@ -393,8 +399,10 @@ class _Loop:
             for pod in snapshot.pods_on(name)
             if pod.deleted is None and pod.comes_back
         ]
-        left = self._own.left_by_packing([*waiting, *leaving])
-        return [pod for pod in left if not pod.is_daemon]
+        packed = self._own.left_by_packing([*waiting, *leaving])
+        left = [pod for pod in packed if not pod.is_daemon]
+        requests = self._own.requests
+        return left if requests is None else requests.join(left, snapshot, self._now)
 
     def _old_enough(self, pods: Sequence[SeenPod]) -> list[SeenPod]:
         if self._own.immediate:
@@ -411,24 +419,31 @@ class _Loop:
             return delay
 
     def _scale_up(self, pods: list[SeenPod]) -> None:
+        requests = self._own.requests
+        refused = self._put_off(pods)
+        if refused is not None and not (requests is not None and requests.insist(pods)):
+            self._not_tried = refused
+            return
+        planner = self._planner()
+        done = planner.for_pods(pods) if requests is None else requests.scale_up(pods, planner)
+        self._tried(done)
+        if done.result is ScaleUpResult.SUCCESSFUL:
+            self.report.scale_down.result = "InCooldown"
+
+    def _put_off(self, pods: Sequence[SeenPod]) -> ScaleUp | None:
+        """Why nothing is ordered in this loop; None if it may be."""
         most = self._flags.max_nodes_total
         if not pods:
-            done = ScaleUp(ScaleUpResult.NOT_NEEDED)
-        elif most > 0 and self._ready >= most:
+            return ScaleUp(ScaleUpResult.NOT_NEEDED)
+        if most > 0 and self._ready >= most:
             message = f"Max total nodes in cluster reached: {most}"
             self._world.about_status("Warning", "MaxNodesTotalReached", message)
             unhelped = [Unhelped(pod, {}, {}) for pod in pods]
-            done = ScaleUp(ScaleUpResult.AT_MOST_NODES, remaining=unhelped)
-        elif not self._own.immediate and self._are_new(pods):
+            return ScaleUp(ScaleUpResult.AT_MOST_NODES, remaining=unhelped)
+        if not self._own.immediate and self._are_new(pods):
             self._hold_scale_down = True
-            done = ScaleUp(ScaleUpResult.IN_COOLDOWN)
-        else:
-            done = self._planner().for_pods(pods)
-            self._tried(done)
-            if done.result is ScaleUpResult.SUCCESSFUL:
-                self.report.scale_down.result = "InCooldown"
-            return
-        self._not_tried = done
+            return ScaleUp(ScaleUpResult.IN_COOLDOWN)
+        return None
 
     def _are_new(self, pods: Sequence[SeenPod]) -> bool:
         return min(pod.created for pod in pods) + NEW_POD > self._now

@@ -1,6 +1,7 @@
 """The cluster autoscaler as a controller: a loop every scan interval, and what follows between.
 
-It sleeps until there is a NodeGroup with a largest size, and then starts like a process. A loop
+It sleeps until there is a NodeGroup with a largest size, or until somebody asks for room by a
+ProvisioningRequest if these are to be answered, and then starts like a process. A loop
 that can only say what the last one said is left out: nothing that it looks at has changed, nobody
 waits for a node, no node is unneeded, and no time has run out.
 """
@@ -15,6 +16,7 @@ from kubescene.api.scheme import GroupVersionKind
 from kubescene.control.loops import IDLE, ControllerContext, Progress, went
 from kubescene.node_autoscaling.flags import AutoscalerSettings, read_settings
 from kubescene.node_autoscaling.provider import Provider
+from kubescene.node_autoscaling.provisioning.kinds import PROVISIONING_REQUEST
 
 if TYPE_CHECKING:
     from kubescene.node_autoscaling.turns import Turns
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 NAME = "cluster-autoscaler"
 NODE_GROUP = own_kind("NodeGroup")
 NAMESPACE = GroupVersionKind("", "v1", "Namespace")
+DEFINITION = GroupVersionKind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
 Cloud: TypeAlias = Callable[[ControllerContext], Provider]
 
 
@@ -42,6 +45,14 @@ class AutoscalerController:
         self._is_needed = cloud is not None
         self._turns: Turns | None = None
         context.client.watch(NODE_GROUP, self._changed, quiet=True)
+        self._answers_requests = settings.flags.enable_provisioning_requests
+        if self._answers_requests and PROVISIONING_REQUEST not in context.scheme:
+            context.client.watch(DEFINITION, self._defined, quiet=True)
+
+    def _defined(self, change: Change) -> None:
+        del change
+        if self._turns is None:
+            self._context.wake()
 
     def _changed(self, change: Change) -> None:
         if self._turns is not None or change.type is ChangeType.DELETED:
@@ -51,13 +62,16 @@ class AutoscalerController:
             self._context.wake()
 
     def run_once(self) -> Progress:
-        if not self._is_needed:
+        if not self._is_needed and not self._has_requests():
             return IDLE
         if self._turns is None:
             from kubescene.node_autoscaling.turns import Turns
 
             self._turns = Turns(self._context, self._settings, self._cloud)
         return went(wrote=self._turns.run(), more=False)
+
+    def _has_requests(self) -> bool:
+        return self._answers_requests and PROVISIONING_REQUEST in self._context.scheme
 
 
 class NoAutoscaler:

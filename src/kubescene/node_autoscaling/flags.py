@@ -149,6 +149,13 @@ class Flags(GroupFlags):
     daemonset_eviction_for_empty_nodes: bool = _flag(False, _bool)
     daemonset_eviction_for_occupied_nodes: bool = _flag(True, _bool)
     status_config_map_name: str = _flag("cluster-autoscaler-status", _text)
+    enable_provisioning_requests: bool = _flag(False, _bool)
+    provisioning_request_initial_backoff_time: int = _flag(MINUTE, _duration)
+    provisioning_request_max_backoff_time: int = _flag(10 * MINUTE, _duration)
+    provisioning_request_max_backoff_cache_size: int = _flag(1000, _int)
+    check_capacity_batch_processing: bool = _flag(False, _bool)
+    check_capacity_provisioning_request_max_batch_size: int = _flag(10, _int)
+    check_capacity_processor_instance: str = _flag("", _text)
 
     def for_group(self, options: Mapping[str, object], where: str = "") -> GroupFlags:
         """The flags of a group that has these values of its own."""
@@ -165,6 +172,7 @@ _GROUP = _named(GroupFlags)
 _ALL = {name: reader for name, reader in _named(Flags).items() if name != "zero-or-max"}
 
 MEANINGLESS = frozenset({"max-binpacking-time", "max-bulk-soft-taint-time"}) | {
+    "check-capacity-provisioning-request-batch-timebox",
     "max-nodegroup-binpacking-duration",
     "predicate-parallelism",
     "scale-down-simulation-timeout",
@@ -175,21 +183,18 @@ _NOT_HERE = """
 address allowed-scheduler-names async-node-groups aws-use-static-instance-list
 bulk-mig-instances-listing-enabled bypassed-scheduler-names capacity-buffer-controller-enabled
 capacity-buffer-pod-dry-run-enabled capacity-buffer-pod-injection-enabled
-capacity-quotas-enabled check-capacity-batch-processing check-capacity-processor-instance
-check-capacity-provisioning-request-batch-timebox
-check-capacity-provisioning-request-max-batch-size cloud-config cloud-provider cluster-name
+capacity-quotas-enabled cloud-config cloud-provider cluster-name
 cluster-snapshot-parallelism clusterapi-cloud-config-authoritative debugging-snapshot-enabled
 drain-priority-config dynamic-node-delete-delay-after-taint-enabled emit-per-nodegroup-metrics
 enable-csi-node-aware-scheduling enable-dynamic-resource-allocation enable-proactive-scaleup
-enable-provisioning-requests estimator fastpath-binpacking-enabled force-delete-failed-nodes
+estimator fastpath-binpacking-enabled force-delete-failed-nodes
 force-delete-unregistered-nodes frequent-loops-enabled gce-concurrent-refreshes
 gce-mig-instances-min-refresh-wait-time gpu-total grpc-expander-cert grpc-expander-url
 ignore-taint kube-api-content-type kube-client-burst kube-client-qps kubeconfig kubernetes
 max-failing-time max-inactivity max-node-skip-eval-time-tracker-enabled max-startup-time
 namespace node-deletion-candidate-ttl node-deletion-delay-timeout node-group-auto-discovery
 node-removal-latency-tracking-enabled nodes parallel-scale-up pod-injection-limit profiling
-provisioning-request-initial-backoff-time provisioning-request-max-backoff-cache-size
-provisioning-request-max-backoff-time record-duplicated-events regional salvo-scale-up
+record-duplicated-events regional salvo-scale-up
 salvo-scale-up-budget scale-down-candidates-pool-min-count scale-down-candidates-pool-ratio
 scale-down-gpu-utilization-threshold scale-down-non-empty-candidates-count scale-up-from-zero
 scheduler-config-file user-agent write-status-configmap

@@ -30,6 +30,7 @@ FULL = "max node group size reached"
 ATOMIC_TOO_MANY = "atomic scale-up exceeds cluster node count limit"
 FILTERED_OUT = "expansion options filtered out and no longer considered"
 FAILED = "scale-up execution failed"
+NOT_ALL_FIT = "not all pods would fit and scale-up is using all-or-nothing strategy"
 
 
 class ScaleUpResult(StrEnum):
@@ -76,6 +77,10 @@ class ScaleUpFailedError(Exception):
     """Groups cannot grow; told in the status."""
 
 
+class NotAllFitError(Exception):
+    """Not all pods can be helped at once, and so none is to be."""
+
+
 class ScaleUpPlanner(Struct):
     """All that one scale-up looks at."""
 
@@ -92,8 +97,8 @@ class ScaleUpPlanner(Struct):
 
     # -- for waiting pods ------------------------------------------------------------------
 
-    def for_pods(self, pods: Sequence[SeenPod]) -> ScaleUp:
-        """Order nodes for pods that fit nowhere."""
+    def for_pods(self, pods: Sequence[SeenPod], *, all_or_none: bool = False) -> ScaleUp:
+        """Order nodes for pods that fit nowhere; ``all_or_none``: for all of them or for none."""
         alike = like_pods(pods)
         totals = ResourceTotals.at_most(self.flags, self.snapshot.nodes, self.provider)
         groups, skipped = self._valid(totals)
@@ -101,23 +106,28 @@ class ScaleUpPlanner(Struct):
             group.id: ask_plugins(self.snapshot, group.id, self.templates[group.id], alike)
             for group in groups
         }
-        options = self._options(groups, fitting)
+        options = self._options(groups, fitting, all_or_none=all_or_none)
+        if all_or_none:
+            options = [each for each in options if len(each.pods) >= len(pods)]
         best, kept = chosen(options, self.expanders, self.world) if options else (None, [])
-        if best is None or best.nodes <= 0:
-            if options:
-                _refuse_all(alike, FILTERED_OUT)
-            remaining = self._remaining(alike, skipped)
-            no_options = ScaleUpResult.NO_OPTIONS
-            done = ScaleUp(no_options, remaining=remaining, considered=True, options=options)
-            done.skipped, done.kept = {each: why for each, (why,) in skipped.items()}, kept
-            return done
-        done = self._grow(best, fitting, totals)
-        done.options, done.best, done.triggered = options, best, best.pods
+        why = FILTERED_OUT if options else ""
+        done = None
+        if best is not None and best.nodes > 0:
+            try:
+                done = self._grow(best, fitting, totals, all_or_none=all_or_none)
+            except NotAllFitError:
+                why = NOT_ALL_FIT
+        if done is None or best is None:
+            if why:
+                _refuse_all(alike, why)
+            done = ScaleUp(ScaleUpResult.NO_OPTIONS, considered=True)
+            best = None
+        done.options, done.best, done.triggered = options, best, best.pods if best else ()
         done.skipped, done.kept = {each: why for each, (why,) in skipped.items()}, kept
         if done.result is ScaleUpResult.ERROR:
             _refuse_failed(alike, done)
         done.remaining = self._remaining(alike, skipped)
-        if done.result is ScaleUpResult.SUCCESSFUL:
+        if best is not None and done.result is ScaleUpResult.SUCCESSFUL:
             done.awaiting = _waiting(alike, best.group.id)
         return done
 
@@ -158,7 +168,11 @@ class ScaleUpPlanner(Struct):
         return f'exceeded quota: "cluster-wide", resources: {", ".join(exceeded)}'
 
     def _options(
-        self, groups: Sequence[NodeGroup], fitting: Mapping[str, list[EquivalenceGroup]]
+        self,
+        groups: Sequence[NodeGroup],
+        fitting: Mapping[str, list[EquivalenceGroup]],
+        *,
+        all_or_none: bool,
     ) -> list[Option]:
         options = []
         for group in groups:
@@ -169,6 +183,8 @@ class ScaleUpPlanner(Struct):
             limit = self._limit(group, similar)
             nodes, pods = NodeEstimate(self.snapshot, template, limit).run(fitting[group.id])
             if nodes and self.flags_of(group).zero_or_max:
+                if all_or_none and nodes > group.max_size:
+                    continue
                 nodes = group.max_size
             if nodes and pods:
                 options.append(Option(group, template, nodes, pods, tuple(similar)))
@@ -201,20 +217,29 @@ class ScaleUpPlanner(Struct):
         ]
 
     def _grow(
-        self, best: Option, fitting: Mapping[str, list[EquivalenceGroup]], totals: ResourceTotals
+        self,
+        best: Option,
+        fitting: Mapping[str, list[EquivalenceGroup]],
+        totals: ResourceTotals,
+        *,
+        all_or_none: bool,
     ) -> ScaleUp:
         try:
             count = self._capped(best.nodes, len(self.snapshot))
         except ScaleUpFailedError as error:
             return ScaleUp(ScaleUpResult.ERROR, str(error))
         count = totals.allow(best.group, best.template.node, count).nodes
+        if all_or_none and count < best.nodes:
+            raise NotAllFitError
         similar = [
             each
             for each in self._similar(best.group, fitting)
             if not self._over_totals(each, totals, 1)
         ]
-        resizes = balanced([best.group, *similar], count)
-        return self.execute(self._within_totals(resizes, totals))
+        resizes = self._within_totals(balanced([best.group, *similar], count), totals)
+        if all_or_none and sum(each.after - each.before for each in resizes) < count:
+            raise NotAllFitError
+        return self.execute(resizes)
 
     def _capped(self, count: int, there: int) -> int:
         most = self.flags.max_nodes_total

@@ -23,6 +23,7 @@ from kubescene.node_autoscaling.machines import INSTANCE, NODE_GROUP, Machines
 from kubescene.node_autoscaling.nodes import SeenNode
 from kubescene.node_autoscaling.objects import ObjectWorld
 from kubescene.node_autoscaling.provider import Provider
+from kubescene.node_autoscaling.provisioning.objects import RequestObjects
 from kubescene.node_autoscaling.scale_down import ScaleDownPlanner, Unremovable, UnremovableReason
 from kubescene.node_autoscaling.scale_up import ScaleUp, ScaleUpResult
 from kubescene.node_autoscaling.templates import STABLE
@@ -49,6 +50,8 @@ class Turns:
         self._machines = Machines(context.client)
         context.client.watch(NODE_GROUP, self._machines.group_changed, quiet=True)
         context.client.watch(INSTANCE, self._machines.instance_changed, quiet=True)
+        answers = settings.flags.enable_provisioning_requests
+        self._requests = RequestObjects(context) if answers else None
         self._is_own = cloud is not None
         self._provider: Provider = self._machines if cloud is None else cloud(context)
         now = context.timers.now()
@@ -60,6 +63,7 @@ class Turns:
             context.clock,
             now,
             immediate=settings.immediate,
+            requests=self._requests,
         )
         self._due = now if settings.immediate else now + settings.flags.scan_interval
         self._look_up = now
@@ -83,9 +87,11 @@ class Turns:
         """All that is due; whether something was written."""
         now = self._timers.now()
         self._world.wrote = self._machines.wrote = False
+        if self._requests is not None:
+            self._requests.begin_turn()
         self._autoscaler.actuator.run(now)
         if self._immediate:
-            if self._world.failed_pods:
+            if self._world.failed_pods or self._is_asked():
                 self._loop(now)
         elif now >= self._due:
             self._due = now + self._flags.scan_interval
@@ -95,7 +101,11 @@ class Turns:
             else:
                 self._idle += 1
         self._wake_for_deletions()
-        return self._world.wrote or self._machines.wrote
+        wrote = self._world.wrote or self._machines.wrote
+        return wrote or (self._requests is not None and self._requests.wrote)
+
+    def _is_asked(self) -> bool:
+        return self._requests is not None and self._requests.changed
 
     def _wake_for_deletions(self) -> None:
         due = self._autoscaler.actuator.next_due
@@ -113,6 +123,8 @@ class Turns:
             if before != self._autoscaler.state.known_instances:
                 return True
         if self._world.changed or self._machines.changed or self._quiet_until is None:
+            return True
+        if self._is_asked():
             return True
         if self._is_own:
             return True
@@ -141,7 +153,8 @@ class Turns:
         if any(state.backoff_of(each.id, now) for each in self._provider.groups()):
             return None
         ends = [*own.planner.rechecks, *_settling(self._world.nodes(), now)]
-        return min(ends, default=now + 365 * 24 * 3600 * 10**9)
+        last = min(ends, default=now + 365 * 24 * 3600 * 10**9)
+        return last if own.requests is None else own.requests.quiet_until(last)
 
     # -- a loop ----------------------------------------------------------------------------
 
@@ -149,6 +162,8 @@ class Turns:
         own = self._autoscaler
         self._world.begin_loop(now)
         self._machines.changed = self._world.failed_pods = False
+        if self._requests is not None:
+            self._requests.changed = False
         if self._immediate:
             own.state.look_up_instances()
         position = own.snapshot.position

@@ -15,6 +15,7 @@ from kubescene.controllers.kubelet.images import faults_of_pulls
 from kubescene.durations import format_duration, parse_duration
 from kubescene.errors import ScenarioError
 from kubescene.node_autoscaling.flags import AutoscalerSettings
+from kubescene.node_autoscaling.provisioning.kinds import CLASSES
 from kubescene.scenario.outside import OutsideKind
 from kubescene.scenario.reading.alike import SharedBody
 from kubescene.scenario.reading.arrival_plans import RUN_TIME, read_plan, with_amounts
@@ -120,6 +121,13 @@ UNLOOPED = (
     "`mode: Immediate` to `spec.simulation.clusterAutoscaler`"
 )
 UNBOOTED = "no time passes, so machines that take time do not come: add an `advanceOperation`"
+
+PROVISIONING_REQUEST = ("autoscaling.x-k8s.io", "ProvisioningRequest")
+UNANSWERED = (
+    "nobody answers it: add `enable-provisioning-requests: true` to "
+    "`spec.simulation.clusterAutoscaler`"
+)
+UNCLASSED = "the cluster autoscaler answers requests of the classes {} alone"
 
 NODE_POOL = ("karpenter.sh", "NodePool")
 UNORDERED = "nobody orders machines for it: add `spec.simulation.karpenter: {}`"
@@ -404,6 +412,8 @@ def _of_object(obj: JsonObject, players: Players) -> Iterator[Use]:
         yield from _of_choice((group, kind), obj, players)
     if (group, kind) == NODE_GROUP:
         yield from _of_node_group(obj, players)
+    if (group, kind) == PROVISIONING_REQUEST and not players.bag:
+        yield from _of_provisioning_request(obj, players)
     if (group, kind) == NODE_POOL and not players.bag:
         yield from _of_node_pool(obj, players)
     if (group, kind) == TRAFFIC and not players.timed:
@@ -494,6 +504,17 @@ def _of_node_group(group: JsonObject, players: Players) -> Iterator[Use]:
             yield GROWTH, UNLOOPED.format(format_duration(settings.flags.scan_interval))
     if any(_at(group, "spec.boot")) and not players.timed and not is_immediate:
         yield BOOTS, UNBOOTED
+
+
+def _of_provisioning_request(request: JsonObject, players: Players) -> Iterator[Use]:
+    settings = players.autoscaler
+    kind, named = PROVISIONING_REQUEST[1], _at(request, "spec.provisioningClassName")
+    if settings is None or not settings.flags.enable_provisioning_requests:
+        yield kind, UNANSWERED
+    elif not players.timed and not settings.immediate:
+        yield kind, UNLOOPED.format(format_duration(settings.flags.scan_interval))
+    elif any(each not in CLASSES for each in named):
+        yield f"{kind} of class {named[0]}", UNCLASSED.format(", ".join(CLASSES))
 
 
 def _of_node_pool(pool: JsonObject, players: Players) -> Iterator[Use]:

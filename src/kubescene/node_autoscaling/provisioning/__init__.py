@@ -1,0 +1,1 @@
+"""ProvisioningRequests: room for pods that do not exist yet, asked for before they are created."""
