@@ -16,7 +16,7 @@ CONSUMES = f"{GROUP}/consume-provisioning-request"
 LATER = "Capacity is not found, CA will try to find it later."
 
 
-def world(events: bool = False, **flags: object) -> ClusterWorld:
+def world(*, events: bool = False, **flags: Any) -> ClusterWorld:
     wanted = {name.replace("_", "-"): value for name, value in flags.items()}
     wanted.setdefault("enable-provisioning-requests", True)
     settings = read_settings(wanted, "autoscaler")
@@ -134,7 +134,7 @@ def test_an_atomic_request_for_which_there_is_room_orders_nothing() -> None:
     ],
 )
 def test_an_atomic_request_gets_all_nodes_or_none(
-    flags: dict[str, object], spec: dict[str, object]
+    flags: dict[str, Any], spec: dict[str, Any]
 ) -> None:
     """Without the request, one node would be ordered for four of the pods."""
     cluster = world(**flags)
@@ -244,7 +244,7 @@ def test_requests_are_answered_one_in_a_loop_and_checks_in_batches_if_asked() ->
 
 
 def test_a_batch_is_no_larger_than_asked_and_its_requests_take_each_others_room() -> None:
-    flags = {"check_capacity_provisioning_request_max_batch_size": 3}
+    flags: dict[str, Any] = {"check_capacity_provisioning_request_max_batch_size": 3}
     cluster = world(check_capacity_batch_processing=True, **flags)
     cluster.create(group(size=2, min=2))
     cluster.create(template())
