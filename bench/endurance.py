@@ -10,13 +10,18 @@ waited for a processor meanwhile: the machine's part is told apart. With ``--lar
 times as large ones, too: scenarios, imports, lists, exports, definitions, resets.
 
 Inside the server is noted what no machine's load changes: the CPU time of each piece of work of the
-engine thread (a command, a moment, a round), of all that the event loop does between two of its
-beats, and of whoever kept Python's lock so long that a thread woke late; and what was done then.
+engine thread (a command, a moment, a round), and of all that the event loop does between two of its
+beats; and what was done then. Who keeps Python's lock is asked from outside, by a process that
+needs no lock: a thread of the server writes down again and again that it runs. When it has not for
+a while, the thread that uses the processor meanwhile gets a signal, and tells where it stands.
 """
 
 import argparse
-import gc
+import ctypes
+import faulthandler
 import json
+import signal
+import struct
 import subprocess
 import sys
 import threading
@@ -28,6 +33,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from http.client import HTTPConnection, HTTPException
 from itertools import count
+from mmap import mmap
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +45,8 @@ ASKED_EVERY_S, WRITTEN_EVERY_S = 0.02, 0.1
 HOLD_S = 0.05
 """CPU time of one piece of work that is noted."""
 BEAT_S = 0.005
+LOCKED_S = 0.05
+"""CPU time that a thread may use while no other runs."""
 SHOWN_HOLDS = 8
 KEPT_SCENARIOS = 6
 SIZES = (500, 2_000, 200, 5_000, 1_000)
@@ -54,6 +62,7 @@ RUN = {
     "traffic_pattern": "step",
     "step_config": {"rps": 40, "step_after": 30 * 10**9},
 }
+FOLDER = Path("out/endurance")
 Role = Callable[[int], None]
 """Is given the port of the server, or its process."""
 LARGE_SCENARIO, LARGE_IMPORT, LONG_LIST = 10_000, 10_000, 50_000
@@ -70,7 +79,11 @@ class Holds:
         self._lines = file.open("w", buffering=1)
         self._pieces: dict[int, tuple[str, float, float]] = {}
         self._seen: dict[int, Counter[str]] = {}
-        self._collected_since = 0.0, 0.0
+        pulse = file.with_name("pulse")
+        pulse.write_bytes(bytes(8))
+        self._pulse = mapped(pulse)
+        stands = file.with_name("stands").open("w")
+        faulthandler.register(signal.SIGUSR1, stands, all_threads=False)
 
     def begin(self, name: str) -> None:
         """The calling thread begins a piece of work."""
@@ -85,47 +98,67 @@ class Holds:
         if (took := time.thread_time() - cpu) > HOLD_S:
             self._note(name, took, time.perf_counter() - wall, self._seen.get(thread, Counter()))
 
-    def collecting(self, phase: str, details: dict[str, int]) -> None:
-        """The garbage collector begins or ends: its work is told apart. A callback of ``gc``."""
-        if phase == "start":
-            self._collected_since = time.thread_time(), time.perf_counter()
-            return
-        cpu, wall = self._collected_since
-        if (took := time.thread_time() - cpu) > HOLD_S:
-            frame = sys._getframe(1)
-            what = f"generation {details['generation']} < {spelled(frame)}"
-            self._note("garbage", took, time.perf_counter() - wall, Counter([what]))
-
     def watch(self) -> None:
-        """Look again and again what is done in long pieces, and who keeps the lock."""
+        """Look again and again what is done in long pieces; write down that the lock is free."""
         threading.Thread(target=self._watch, name="holds", daemon=True).start()
 
     def _watch(self) -> None:
-        clocks: dict[int, float] = {}
         while True:
-            begun = time.perf_counter()
             time.sleep(BEAT_S)
-            late = time.perf_counter() - begun - BEAT_S
-            frames, before, clocks = sys._current_frames(), clocks, cpu_of_threads()
-            for thread, frame in frames.items():
+            struct.pack_into("d", self._pulse, 0, time.monotonic())
+            for thread, frame in sys._current_frames().items():
                 if thread in self._pieces:
                     self._seen[thread][spelled(frame)] += 1
-                used = clocks.get(thread, 0.0) - before.get(thread, clocks.get(thread, 0.0))
-                if late > HOLD_S and used > 0.8 * late:
-                    self._note("lock", used, late, Counter([spelled(frame)]))
 
     def _note(self, name: str, cpu: float, wall: float, seen: Counter[str]) -> None:
         what = [place for place, _ in seen.most_common(3)]
         self._lines.write(json.dumps([name, cpu, wall, time.time(), what]) + "\n")
 
 
-def cpu_of_threads() -> dict[int, float]:
-    found = {}
-    for thread in threading.enumerate():
-        if thread.ident is not None:
-            with suppress(OSError):
-                found[thread.ident] = time.clock_gettime(time.pthread_getcpuclockid(thread.ident))
-    return found
+class LockWatch:
+    """Finds who keeps Python's lock in a server, from another process."""
+
+    def __init__(self, pid: int, folder: Path) -> None:
+        self._pid = pid
+        self._pulse = mapped(folder / "pulse")
+        self._stands = (folder / "stands").open()
+        self._lines = (folder / "locks").open("w", buffering=1)
+        self._beat, self._before = 0.0, run_times(pid)
+        self._asked: tuple[str, float] | None = None
+
+    def look(self) -> None:
+        beat, now = float(struct.unpack_from("d", self._pulse)[0]), run_times(self._pid)
+        used = {each: now[each] - self._before.get(each, now[each]) for each in now}
+        if beat != self._beat:
+            if self._asked is not None:
+                self._note(*self._asked)
+            self._beat, self._before, self._asked = beat, now, None
+        elif used and (longest := max(used, key=used.__getitem__)) and used[longest] > LOCKED_S:
+            if self._asked is None:
+                ctypes.CDLL(None).tgkill(self._pid, int(longest), signal.SIGUSR1)
+            self._asked = longest, used[longest]
+
+    def _note(self, thread: str, cpu: float) -> None:
+        frames = [place_of(line) for line in self._stands.read().splitlines() if " line " in line]
+        what = " < ".join(frames[:9])
+        self._lines.write(json.dumps(["lock", cpu, 0.0, time.time(), [what]]) + "\n")
+
+
+def mapped(file: Path) -> mmap:
+    with file.open("r+b") as opened:
+        return mmap(opened.fileno(), 0)
+
+
+def run_times(pid: int) -> dict[str, float]:
+    """CPU seconds of each thread."""
+    return scheduled(pid, 0)
+
+
+def place_of(line: str) -> str:
+    """``  File "/x/module.py", line 7 in function`` as ``module.function:7``."""
+    file, _, rest = line.strip().removeprefix('File "').partition('", line ')
+    number, _, function = rest.partition(" in ")
+    return f"{Path(file).stem}.{function}:{number}"
 
 
 def spelled(frame: Any) -> str:
@@ -149,7 +182,6 @@ def serve_and_note(file: str) -> None:
 
     holds = Holds(Path(file))
     holds.watch()
-    gc.callbacks.append(holds.collecting)
     next_command, startup = EngineThread._next, server._Uvicorn.startup
 
     def noted_next(thread: EngineThread, timeout_s: float) -> Any:
@@ -367,11 +399,22 @@ def idle(pid: int) -> None:
 
 def run_delays(pid: int) -> dict[str, float]:
     """Seconds that each thread was ready to run and did not, as Linux counts them."""
+    return scheduled(pid, 1)
+
+
+def scheduled(pid: int, column: int) -> dict[str, float]:
     found = {}
     for thread in Path(f"/proc/{pid}/task").iterdir():
         with suppress(OSError):
-            found[thread.name] = int((thread / "schedstat").read_text().split()[1]) / 1e9
+            found[thread.name] = int((thread / "schedstat").read_text().split()[column]) / 1e9
     return found
+
+
+def watch_lock(pid: int) -> None:
+    watching = LockWatch(pid, FOLDER)
+    while True:
+        time.sleep(BEAT_S)
+        watching.look()
 
 
 ROLES: dict[str, Role] = {
@@ -381,7 +424,9 @@ ROLES: dict[str, Role] = {
     "watches": watch,
     "probe": probe,
     "idle": idle,
+    "lock": watch_lock,
 }
+OF_PROCESS = ("idle", "lock")
 LARGE_ROLES: dict[str, Role] = {
     "large-imports": import_large_worlds,
     "large-objects": write_large_objects,
@@ -411,7 +456,7 @@ def endure(minutes: float, folder: Path, roles: dict[str, Role]) -> list[tuple[s
     with started(serve, stdout=subprocess.PIPE) as server:
         assert server.stdout is not None
         port = server.stdout.readline().rpartition(":")[2].strip()
-        numbers = {name: port if name != "idle" else str(server.pid) for name in roles}
+        numbers = {name: port if name not in OF_PROCESS else str(server.pid) for name in roles}
         others = [[sys.executable, __file__, "--role", *each] for each in numbers.items()]
         files = [(folder / name).open("w") for name in roles]
         running = [
@@ -431,18 +476,18 @@ def endure(minutes: float, folder: Path, roles: dict[str, Role]) -> list[tuple[s
     return [(what, float(at), float(took)) for what, at, took in (x for x in lines if len(x) == 3)]
 
 
-def report_holds(file: Path) -> None:
+def report_holds(files: list[Path]) -> None:
     """The longest pieces of work of each thread, those at one place once, and what was done."""
-    holds = [json.loads(line) for line in file.open()]
-    for thread in ("engine", "loop", "lock", "garbage"):
+    holds = [json.loads(line) for file in files for line in file.open()]
+    for thread in ("engine", "loop", "lock"):
         mine = sorted((each for each in holds if each[0] == thread), key=lambda it: -it[1])
         print(f"{thread}: {len(mine)} over {HOLD_S} s CPU")
         shown: set[str] = set()
-        for _, cpu, wall, _, what in mine:
+        for _, cpu, _, _, what in mine:
             if (place := " < ".join((what or ["?"])[0].split(" < ")[:3])) not in shown:
                 shown.add(place)
                 if len(shown) <= SHOWN_HOLDS:
-                    print(f"  {cpu:.3f} s CPU, {wall:.3f} s wall: {(what or ['?'])[0]}")
+                    print(f"  {cpu:.3f} s CPU: {(what or ['?'])[0]}")
 
 
 def report(waits: list[tuple[str, float, float]]) -> None:
@@ -491,10 +536,9 @@ def main() -> None:
         name, number = arguments.role
         (ROLES | LARGE_ROLES)[name](int(number))
         return
-    folder = Path("out/endurance")
-    folder.mkdir(parents=True, exist_ok=True)
-    report(endure(arguments.minutes, folder, roles))
-    report_holds(folder / "holds")
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    report(endure(arguments.minutes, FOLDER, roles))
+    report_holds([FOLDER / "holds", FOLDER / "locks"])
 
 
 if __name__ == "__main__":

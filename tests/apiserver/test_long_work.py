@@ -13,7 +13,7 @@ from apiserver.http import CONFIG_MAPS, PODS, Http, config_map
 from apiserver.scenarios import SCENARIOS, play
 from kubescene.actors import Actor
 from kubescene.api.options import WriteOptions
-from kubescene.apiserver import bodies, engine_thread, responses
+from kubescene.apiserver import app, bodies, engine_thread, responses
 from kubescene.apiserver import server as serving
 from kubescene.apiserver.kubernetes import rendering, writes
 from kubescene.apiserver.responses import Response
@@ -358,3 +358,18 @@ def test_of_a_scheduler_that_was_let_go_little_is_left() -> None:
         assert after[PodInfo] < 3
     finally:
         gc.enable()
+
+
+def test_a_long_reply_is_laid_out_on_another_thread_unless_it_is_very_long(
+    http: Http, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To lay out forty megabytes keeps Python's lock for half a second."""
+    http.request("POST", CONFIG_MAPS, config_map("a", k="v" * 2000))
+    place = f"{CONFIG_MAPS}/a"
+    seen = threads_of(monkeypatch, app, "indented", lambda response: len(response.body))
+    whole = http.get(f"{place}?pretty=true").body
+    monkeypatch.setattr(app, "LARGE", 1000)
+    assert http.get(f"{place}?pretty=true").body == whole
+    assert [name == LOOP for name, _ in seen] == [True, False]
+    monkeypatch.setattr(responses, "LAID_OUT", 1000)
+    assert http.get(f"{place}?pretty=true").body == http.get(place).body

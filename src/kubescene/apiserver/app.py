@@ -21,6 +21,7 @@ from kubescene.apiserver.access import (
 from kubescene.apiserver.access.escalation import EscalationCheck
 from kubescene.apiserver.access.rbac import Rbac
 from kubescene.apiserver.access.tokens import ANONYMOUS, TokenFile
+from kubescene.apiserver.bodies import LARGE
 from kubescene.apiserver.engine_thread import SHUTTING_DOWN, EngineStoppedError, EngineThread
 from kubescene.apiserver.kubernetes.discovery import DiscoveryDocuments
 from kubescene.apiserver.kubernetes.field_validation import FieldValidation
@@ -210,7 +211,10 @@ class ApiServer:
             )
         if response is not None:
             if request.wants_indentation:
-                response = indented(response)
+                is_long = len(response.body) > LARGE
+                response = (
+                    await asyncio.to_thread(indented, response) if is_long else indented(response)
+                )
             if len(response.body) >= SMALLEST:
                 response = await packed(response, request.header(b"accept-encoding"))
             await response.send(request.send, request.warnings)

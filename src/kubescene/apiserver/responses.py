@@ -20,6 +20,9 @@ _JSON_TYPE = (b"content-type", b"application/json")
 TEXT = "text/plain; charset=utf-8"
 SMALLEST = 128 * 1024
 LEVEL = 1
+LAID_OUT = 2 * 1024 * 1024
+"""Bytes of a reply beyond which it is not laid out for people: none reads that much, and meanwhile
+nobody is answered."""
 PIECE = 4 * 1024 * 1024
 """Bytes of a large reply that are handed on at once: a few milliseconds."""
 
@@ -86,7 +89,9 @@ def error_response(error: ApiError) -> Response:
 
 
 def indented(response: Response) -> Response:
-    """The reply laid out for people; only JSON is."""
+    """The reply laid out for people; only JSON is, unless it is very long."""
+    if len(response.body) > LAID_OUT:
+        return response
     packed = any(name == b"content-encoding" for name, _ in response.headers)
     if response.media_type != JSON or packed or not response.body:
         return response

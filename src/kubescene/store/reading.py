@@ -23,6 +23,7 @@ from kubescene.api.records.drafts import Rebuilt
 from kubescene.api.records.parts import LONGEST_SHARED, PodSections, Sections
 from kubescene.api.records.traits import PODS
 from kubescene.api.scheme import GroupResource
+from kubescene.api.text import pieces
 from kubescene.bounded import BoundedDict
 from kubescene.store.history import DEFAULT_WINDOW, History
 from kubescene.types import JsonObject, JsonValue
@@ -77,7 +78,7 @@ class PartDecoder:
         """An object with the one member that a part encodes."""
         member = self._known.get(part)
         if member is None:
-            member = orjson.loads(b"{" + part[1:] + closing)
+            member = pieces.loads(b"{" + part[1:] + closing)
             if len(part) <= LONGEST_SHARED:
                 self._known[part] = member
         return member

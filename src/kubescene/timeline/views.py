@@ -3,6 +3,7 @@
 import zlib
 from collections.abc import Iterable, Iterator
 from copy import deepcopy
+from io import BytesIO
 from typing import Any, overload
 from weakref import ref
 
@@ -182,13 +183,13 @@ class PackedEvents:
 
     def between(self, start: int, stop: int) -> Iterator[KepEvent]:
         """Those of the facts at these positions of the log."""
-        for line in zlib.decompress(self._packed).splitlines():
+        for line in BytesIO(zlib.decompress(self._packed)):
             at, major, minor, operation, data = line.split(b" ", 4)
             if int(at) >= stop:
                 return
             if int(at) < start:
                 continue
-            yield KepEvent(ScenarioStep(int(major), int(minor)), operation.decode(), data)
+            yield KepEvent(ScenarioStep(int(major), int(minor)), operation.decode(), data[:-1])
 
     def __len__(self) -> int:
         """In bytes."""

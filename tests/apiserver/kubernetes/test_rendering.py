@@ -11,6 +11,8 @@ import yaml
 
 from apiserver.http import config_map
 from kubescene import Cluster
+from kubescene.api.records import Record
+from kubescene.api.text import pieces
 from kubescene.apiserver.kubernetes import rendering
 from kubescene.apiserver.kubernetes.rendering import MANY_DECODED, ListMeta, Renderer
 from kubescene.apiserver.negotiation import negotiate
@@ -60,6 +62,8 @@ def test_a_list_is_written_object_by_object_beside_the_event_loop(
 
     cluster = world(count)
     monkeypatch.setattr(Renderer, "decode", noted("decode", Renderer.decode))
+    if accept == YAML:
+        monkeypatch.setattr(rendering, "_yaml_item", noted("decode", rendering._yaml_item))
     response = render(cluster, accept)
     assert done == ["decode"] * count
     assert threads == ({count <= MANY_DECODED} if count else set())
@@ -108,7 +112,11 @@ AWKWARD = "".join(map(chr, (*range(0x200), 0x2028, 0x2029, 0xFEFF, 0xFFFD, 0xFFF
 def test_what_is_large_is_written_in_one_line_in_yaml(
     count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """To lay out a Scenario of fifty megabytes takes minutes, and gigabytes."""
+    """And escaped piece by piece, wherever the pieces end.
+
+    To lay out a Scenario of fifty megabytes takes minutes, and gigabytes; to read one is to keep
+    Python's lock for a second.
+    """
     cluster = world(count)
     cluster.create({**config_map("long"), "data": {"a": AWKWARD, "b": "é - x: {y}"}})
     plain = read(render(cluster, YAML))
@@ -121,6 +129,8 @@ def test_what_is_large_is_written_in_one_line_in_yaml(
 
     monkeypatch.setattr(rendering, "_yaml", noted)
     monkeypatch.setattr(rendering, "LONG_YAML", 1000)
+    monkeypatch.setattr(pieces, "PIECE", 7)
+    monkeypatch.setattr(Record, "decode", None)
     assert read(render(cluster, YAML)) == plain
     assert len(laid_out) == 1 + count
     resource_type = cluster.scheme.of_kind("v1", "ConfigMap")
@@ -128,3 +138,102 @@ def test_what_is_large_is_written_in_one_line_in_yaml(
     alone = Renderer(cluster.registry).object_response(one, resource_type, negotiate(YAML))
     assert read(alone)["data"]["a"] == AWKWARD
     assert len(laid_out) == 1 + count
+
+
+def definition(*paths: str) -> dict[str, Any]:
+    columns = [
+        {"name": f"C{number}", "type": "string", "jsonPath": path}
+        for number, path in enumerate(paths)
+    ]
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    version = {
+        "name": "v1",
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": schema},
+        "additionalPrinterColumns": columns,
+    }
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "bigs.x.io"},
+        "spec": {
+            "group": "x.io",
+            "scope": "Cluster",
+            "names": {"plural": "bigs", "singular": "big", "kind": "Big", "listKind": "BigList"},
+            "versions": [version],
+        },
+    }
+
+
+LARGE_OBJECT = {
+    "apiVersion": "x.io/v1",
+    "kind": "Big",
+    "metadata": {"name": "b", "labels": {"a": "b"}},
+    "spec": {"size": "10", "parts": ["part"] * 500},
+    "status": {"phase": "Ready", "told": {"at": "7"}, "log": {"1": ["line"] * 1000}},
+    "statuses": {"more": "8"},
+}
+
+
+@pytest.mark.parametrize(
+    ("paths", "cells", "whole"),
+    [
+        ([".status.phase", ".status.told.at"], ["Ready", "7"], False),
+        ([".metadata.labels.a"], ["b"], False),
+        ([".status.log.1[0]"], ["line"], False),
+        ([".status.nothing"], [None], False),
+        ([".status['phase']"], ["Ready"], False),
+        ([".spec.size"], ["10"], True),
+        ([".status.phase", ".statuses.more"], ["Ready", "8"], True),
+    ],
+)
+def test_of_a_large_object_a_table_reads_what_it_shows(
+    paths: list[str], cells: list[str], whole: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a Scenario is that was imported, or that a server found on disk when it began."""
+    cluster = Cluster()
+    cluster.create(definition(*paths))
+    cluster.settle()
+    cluster.create(LARGE_OBJECT)
+    resource_type = cluster.scheme.of_kind("x.io/v1", "Big")
+    records = cluster.store.list(resource_type.group_resource)
+    renderer = Renderer(cluster.registry)
+
+    def shown(accept: str) -> Any:
+        form = negotiate(accept)
+        response = renderer.list_response(records, resource_type, form, ListMeta(7))
+        return read(asyncio.run(response))
+
+    plain = shown(TABLE), shown(METADATA)
+    assert plain[0]["rows"][0]["cells"] == ["b", *cells]
+    monkeypatch.setattr(pieces, "PIECE", 300)
+    decoded: list[str] = []
+    decode = Record.decode
+
+    def noted(record: Record) -> Any:
+        decoded.append(threading.current_thread().name)
+        return decode(record)
+
+    monkeypatch.setattr(Record, "decode", noted)
+    assert (shown(TABLE), shown(METADATA)) == plain
+    assert bool(decoded) == whole
+    assert "MainThread" not in decoded
+    monkeypatch.setattr(rendering, "essence", None)
+    assert (shown(TABLE), shown(METADATA)) == plain, "it is remembered"
+
+
+def test_of_another_version_it_reads_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster, both = Cluster(), definition(".status.phase")
+    (first,) = both["spec"]["versions"]
+    both["spec"]["versions"] = [first, {**first, "name": "v2", "storage": False}]
+    cluster.create(both)
+    cluster.settle()
+    cluster.create(LARGE_OBJECT)
+    monkeypatch.setattr(pieces, "PIECE", 300)
+    for version in ("x.io/v1", "x.io/v2"):
+        resource_type = cluster.scheme.of_kind(version, "Big")
+        record = cluster.store.list(resource_type.group_resource)[0]
+        renderer, form = Renderer(cluster.registry), negotiate(METADATA)
+        found = renderer.decoded_for(record, resource_type, form, "")
+        assert found["apiVersion"] == version

@@ -18,6 +18,7 @@ from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
 import msgspec
 import orjson
 
+from kubescene.api.text import pieces
 from kubescene.types import JsonObject, JsonValue
 
 PARTS_SHARED = 4096
@@ -144,7 +145,7 @@ def joined(payload: Payload) -> bytes:
     """The JSON text."""
     if isinstance(payload, Sections):
         return payload.data
-    return payload if isinstance(payload, bytes) else b"".join(map(joined_part, payload))
+    return payload if isinstance(payload, bytes) else pieces.joined(map(joined_part, payload))
 
 
 def joined_part(part: Part) -> bytes:

@@ -24,8 +24,10 @@ from kubescene.api.records.parts import (
     joined,
     metadata_part,
     spec_part,
+    whole_size,
 )
 from kubescene.api.scheme import GroupResource, GroupVersionKind
+from kubescene.api.text import pieces
 from kubescene.api.text.encoding import encode
 from kubescene.types import JsonObject
 
@@ -110,11 +112,16 @@ class Record(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def is_large(self) -> bool:
-        """Whether writing the object takes so long that an event loop should not wait for it.
+        """Whether writing the object takes so long that an event loop should not wait for it."""
+        payload = self.payload
+        if isinstance(payload, Composite):
+            return payload.is_large
+        return whole_size(payload) > pieces.PIECE
 
-        Built-in kinds have no large parts.
-        """
-        return isinstance(self.payload, Composite) and self.payload.is_large
+    @property
+    def has_essence(self) -> bool:
+        """Whether its owner keeps a large part apart."""
+        return isinstance(self.payload, Composite)
 
     @property
     def outline(self) -> bytes | None:
@@ -144,7 +151,7 @@ class Record(msgspec.Struct, frozen=True, gc=False):
 
     def decode(self) -> JsonObject:
         """A fresh decoded object."""
-        decoded: JsonObject = orjson.loads(self.data)
+        decoded: JsonObject = pieces.loads(self.data)
         return decoded
 
     def __deepcopy__(self, memo: object) -> "Record":

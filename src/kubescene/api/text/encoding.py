@@ -11,6 +11,8 @@ from typing import Any
 
 import orjson
 
+from kubescene.api.text.pieces import PIECE, add
+
 JOINED_AT_ONCE = 1000
 """Items of a list: a millisecond for those of ordinary size."""
 
@@ -30,7 +32,16 @@ def enclosed(head: bytes, items: Iterable[bytes], tail: bytes) -> bytes:
     text.write(head)
     while some := [*islice(left, JOINED_AT_ONCE)]:
         text.write(comma)
-        text.write(b",".join(some))
+        if sum(map(len, some)) <= PIECE:
+            text.write(b",".join(some))
+        else:
+            _write_each(text, some)
         comma = b","
     text.write(tail)
     return text.getvalue()  # not a copy
+
+
+def _write_each(text: BytesIO, items: list[bytes]) -> None:
+    for number, item in enumerate(items):
+        text.write(b"," if number else b"")
+        add(text, item)

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 import orjson
 from msgspec import Struct
 
-from kubescene.types import JsonObject, JsonValue
+from kubescene.api.text import pieces
+from kubescene.types import JsonValue
 
 MAX_DEPTH = 200
 """Levels of nesting. No API type comes near, and recursion stays safe."""
@@ -63,7 +64,7 @@ class Document(NamedTuple):
 def read_json(text: str | bytes, bounds: Bounds | None = None) -> Document:
     """The value of a JSON text. Numbers beyond 64 bits are floats, as Go reads them."""
     try:
-        value = orjson.loads(text)
+        value = pieces.loads(text) if isinstance(text, bytes) else orjson.loads(text)
     except orjson.JSONDecodeError as error:
         raise ReadingError(str(error)) from None
     depth = MAX_DEPTH if bounds is None else bounds.depth
@@ -117,11 +118,10 @@ def _duplicates(text: str | bytes) -> tuple[Duplicate, ...]:
     return ()
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> JsonObject:
-    members = dict(pairs)
-    if len(members) != len(pairs):
+def _unique(pairs: list[tuple[str, Any]]) -> None:
+    """Nothing is kept: to let go of all of a large text at once would take long, too."""
+    if len(dict(pairs)) != len(pairs):
         raise _DuplicateFoundError
-    return members
 
 
 def _duplicate_paths(value: JsonValue, path: str) -> Iterator[str]:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from io import BytesIO
 from typing import NamedTuple, TypeAlias, cast
 
 import orjson
@@ -18,10 +19,12 @@ from kubescene.api.conversion import from_storage
 from kubescene.api.printing.columns import TableColumns, crd_columns, table_columns
 from kubescene.api.records import Record
 from kubescene.api.scheme import GroupVersionKind, ResourceType
+from kubescene.api.text import pieces
 from kubescene.api.text.encoding import enclosed
 from kubescene.apiserver.kubernetes.columns import pods_in_columns
 from kubescene.apiserver.negotiation import PLAIN, YAML, ResponseForm, ResponseShape
 from kubescene.apiserver.responses import Response
+from kubescene.bounded import BoundedDict
 from kubescene.errors import BadRequestError
 from kubescene.registry import Registry
 from kubescene.registry.custom_resources import CustomKind
@@ -33,6 +36,9 @@ MANY = 1_000
 """Objects of a list that is written beside the event loop: some milliseconds."""
 MANY_DECODED = 250
 """The same where each has to be decoded."""
+
+ESSENCES = 256
+"""Large objects of which is remembered what tables show."""
 
 INCLUDE_OBJECT = ("None", "Metadata", "Object")
 
@@ -61,6 +67,7 @@ class Renderer:
         self._custom = registry.custom
         self._clocks = registry.clocks
         self._known: dict[GroupVersionKind, _Printed] = {}
+        self._essences: BoundedDict[tuple[str, int], JsonObject] = BoundedDict(ESSENCES)
 
     def encoder(self, resource_type: ResourceType) -> Encoder:
         """Writes records as JSON in the version of ``resource_type``; stored bytes if they fit."""
@@ -94,11 +101,28 @@ class Renderer:
         if form.shape is ResponseShape.OBJECT or include == "Object":
             return self.decode(record, resource_type)
         is_table = resource_type.custom and form.shape is ResponseShape.TABLE
-        shows_spec = is_table and self._printed(resource_type).shows_spec
+        printed = self._printed(resource_type) if is_table else None
+        shows_spec = printed is not None and printed.shows_spec
         part = record.outline if shows_spec else record.essence
-        if part is None:
+        if part is not None:
+            return cast("JsonObject", orjson.loads(part))
+        if shows_spec or not resource_type.custom or not record.is_large:
             return self.decode(record, resource_type)
-        return cast("JsonObject", orjson.loads(part))
+        if not self._custom.is_current(record, resource_type):
+            return self.decode(record, resource_type)
+        found = self._essence(record, printed)
+        is_version = found["apiVersion"] == resource_type.api_version
+        return found if is_version else self.decode(record, resource_type)
+
+    def _essence(self, record: Record, printed: "_Printed | None") -> JsonObject:
+        """Of a large object what is shown of it, remembered: metadata, and of its status what its
+        columns are made of."""
+        status = frozenset() if printed is None else printed.status
+        key = (f"{record.uid} {printed is None}", record.revision)
+        found = self._essences.get(key)
+        if found is None:
+            found = self._essences[key] = essence(record, status)
+        return found
 
     def _printed(self, resource_type: ResourceType) -> "_Printed":
         """How a custom kind is printed, worked out once for each definition of it."""
@@ -119,6 +143,9 @@ class Renderer:
         """One object."""
         if form.is_plain:
             return Response(self.encoder(resource_type)(record), status)
+        if form.shape is ResponseShape.OBJECT and form.media_type == YAML:
+            text = self.encoder(resource_type)(record)
+            return Response(_yaml_text(text), status, form.media_type)
         obj = self.decoded_for(record, resource_type, form, include)
         if form.shape is ResponseShape.TABLE:
             meta = ListMeta(record.revision)
@@ -139,7 +166,9 @@ class Renderer:
         """A collection; a long one is written on another thread."""
         whole = partial(self._whole_list, records, resource_type, form, meta, include)
         shows_all = form.shape is ResponseShape.OBJECT or include == "Object"
-        holds_large = resource_type.custom and shows_all and any(each.is_large for each in records)
+        holds_large = resource_type.custom and any(
+            each.is_large and (shows_all or not each.has_essence) for each in records
+        )
         takes_long = holds_large or len(records) > (MANY if form.is_plain else MANY_DECODED)
         return await asyncio.to_thread(whole) if takes_long else whole()
 
@@ -161,6 +190,9 @@ class Renderer:
         if form.shape is ResponseShape.COLUMNS:
             return Response(pods_in_columns(records, meta.to_dict()))
         document = self._empty_list(resource_type, form, meta, include)
+        if form.media_type == YAML and form.shape is ResponseShape.OBJECT:
+            texts = map(self.encoder(resource_type), records)
+            return Response(_yaml_list(document, texts), 200, form.media_type)
         return _encode_list(document, self._items(records, resource_type, form, include), form)
 
     def plain_list_response(
@@ -236,13 +268,37 @@ class _Printed(NamedTuple):
     columns: TableColumns
     shows_spec: bool
     """Whether a column is of something else than the status."""
+    status: frozenset[str] | None
+    """The members of the status that columns are of; None if that cannot be told."""
 
     @classmethod
     def of(cls, kind: CustomKind | None) -> "_Printed":
         listed = kind.printer_columns if kind is not None else ()
         paths = [str(each.get("jsonPath", "")) for each in listed]
-        shows_spec = not all(path.startswith((".status", ".metadata")) for path in paths)
-        return cls(kind, crd_columns(listed), shows_spec)
+        shows_spec = not all(map(_OF_STATUS_OR_METADATA.match, paths))
+        of_status = [_STATUS_MEMBER.match(path) for path in paths if path.startswith(".status")]
+        status = frozenset(found[1] for found in of_status if found)
+        is_told = all(of_status)
+        return cls(kind, crd_columns(listed), shows_spec, status if is_told else None)
+
+
+_OF_STATUS_OR_METADATA = re.compile(r"\.(status|metadata)(?=[.\[]|$)")
+_STATUS_MEMBER = re.compile(r"\.status\.([A-Za-z0-9_-]+)(?=[.\[]|$)")
+
+
+def essence(record: Record, status: frozenset[str] | None) -> JsonObject:
+    """Metadata, and these members of the status: the rest is not even read."""
+    parts = pieces.members(record.unversioned_data)
+    obj: JsonObject = {name: orjson.loads(bytes(parts[name])) for name in ("apiVersion", "kind")}
+    own = orjson.loads(bytes(parts["metadata"]))
+    obj["metadata"] = {"resourceVersion": str(record.revision), **own}
+    if "status" not in parts:
+        return obj
+    said = bytes(parts["status"])
+    if status is None or not said.startswith(b"{"):
+        return {**obj, "status": pieces.loads(said)}
+    shown = {name: part for name, part in pieces.members(said).items() if name in status}
+    return {**obj, "status": {name: pieces.loads(bytes(part)) for name, part in shown.items()}}
 
 
 def check_include(include: str) -> None:
@@ -292,25 +348,32 @@ def _encode_list(document: JsonObject, items: Iterable[JsonObject], form: Respon
     if form.media_type != YAML:
         head = orjson.dumps(document)[:-2]
         return Response(enclosed(head, map(orjson.dumps, items), b"]}"))
+    return Response(_yaml_list(document, map(orjson.dumps, items)), 200, form.media_type)
+
+
+def _yaml_list(document: JsonObject, items: Iterable[bytes]) -> bytes:
+    """The same as YAML, of items in JSON."""
     member = [*document][-1]
     before, _, after = _yaml(document).partition(f"\n{member}: []\n".encode())
     texts = [_yaml_item(item) for item in items]
     opening = f"\n{member}:\n" if texts else f"\n{member}: []\n"
-    return Response(b"".join([before, opening.encode(), *texts, after]), 200, form.media_type)
+    return pieces.joined([before, opening.encode(), *texts, after])
 
 
 def _encode(document: JsonObject, form: ResponseForm, status: int = 200) -> Response:
     if form.media_type == YAML:
-        text = orjson.dumps(document)
-        body = _flow(text) if len(text) > LONG_YAML else _yaml(document)
-        return Response(body, status, form.media_type)
+        return Response(_yaml_text(orjson.dumps(document)), status, form.media_type)
     return Response(orjson.dumps(document), status)
 
 
-def _yaml_item(item: JsonObject) -> bytes:
+def _yaml_text(text: bytes) -> bytes:
+    """JSON as YAML."""
+    return _flow(text) if len(text) > LONG_YAML else _yaml(orjson.loads(text))
+
+
+def _yaml_item(text: bytes) -> bytes:
     """An item of a list, with its dash."""
-    text = orjson.dumps(item)
-    return b"- " + _flow(text) if len(text) > LONG_YAML else _yaml([item])
+    return b"- " + _flow(text) if len(text) > LONG_YAML else _yaml([orjson.loads(text)])
 
 
 def _yaml(value: JsonValue) -> bytes:
@@ -320,7 +383,18 @@ def _yaml(value: JsonValue) -> bytes:
 
 def _flow(text: bytes) -> bytes:
     """JSON as the YAML that it is, too, once characters are escaped that YAML wants escaped."""
-    return _UNPRINTABLE.sub(lambda found: b"\\u%04x" % ord(found[0].decode()), text) + b"\n"
+    escaped, end = BytesIO(), 0
+    while end < len(text):
+        begin, end = end, end + pieces.PIECE
+        while text[end : end + 1] and text[end] & _FIRST_BITS == _IN_CHARACTER:
+            end += 1
+        escaped.write(_UNPRINTABLE.sub(_escaped, text[begin:end]))
+    escaped.write(b"\n")
+    return escaped.getvalue()
+
+
+def _escaped(found: re.Match[bytes]) -> bytes:
+    return b"\\u%04x" % ord(found[0].decode())
 
 
 LONG_YAML = 1_000_000
@@ -330,5 +404,8 @@ _UNPRINTABLE = re.compile(
     rb"\x7f|\xc2[\x80-\x9f]|\xe2\x80[\xa8\xa9]|\xef\xbb\xbf|\xef\xbf[\xbe\xbf]"
 )
 """In UTF-8: what YAML takes for no character, or for the end of a line."""
+
+_FIRST_BITS, _IN_CHARACTER = 0xC0, 0x80
+"""Of the first two bits of a byte of UTF-8, and what they are within a character."""
 
 _DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
