@@ -519,7 +519,6 @@ def test_without_openssl_other_machines_are_not_served(
         (["--tls", "--tls-ca", "x"], "belong together"),
         (["--tls-name", "x"], "say --tls"),
         (["--identities", "x"], "say --tls"),
-        (["--tls", "--open"], "plain http"),
     ],
 )
 def test_options_that_mean_nothing_are_refused(options: list[str], why: str) -> None:
@@ -538,6 +537,7 @@ def test_the_command_serves_https_on_all_addresses(tmp_path: Path) -> None:
     try:
         said = [process.stdout.readline() for _ in range(4)]
         assert said[0].startswith("Serving on https://127.0.0.1:")
+        assert said[1] == said[0].replace("Serving on", "Pages for people:").replace("\n", "/ui\n")
         file = tmp_path / "identities" / "administrator.yaml"
         assert f"KUBECONFIG={file}" in "".join(said)
         endpoint = read_kubeconfig(file)

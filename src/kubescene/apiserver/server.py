@@ -203,6 +203,10 @@ class _Uvicorn(uvicorn.Server):
         self._app.end_waits()
         self._app.traffic.stop()
         await super().shutdown(sockets=sockets)
+        # Over TLS one may still wait for its client to say goodbye, and the loop then for ever.
+        for connection in list(self.server_state.connections):
+            connection.transport.abort()
+        await asyncio.sleep(0)
 
 
 class Server:

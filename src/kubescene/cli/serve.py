@@ -165,8 +165,6 @@ def serve(
     """
     is_secure = tls or not check_host(host, allow_remote=allow_remote)
     about = TlsOptions(identities, tls_cert, tls_key, tls_ca, tuple(tls_name or ()))
-    if is_secure and open_pages:
-        raise ConfigurationError("--open is for plain http: over https the pages have no token")
     if not is_secure:
         about.check_unused()
     security = about.security(host, data_dir) if is_secure else None
@@ -283,10 +281,9 @@ def connecting(url: str, security: "Security | None") -> str:
 def welcome(url: str, security: "Security | None", *, is_opened: bool) -> None:
     """Say where the server is, for people and for clients."""
     typer.echo(f"Serving on {url}")
-    if security is None:
-        show_pages(f"{url}/ui", is_opened=is_opened)
-    else:
-        typer.echo("The pages for people have no token, and show nothing: they are for plain http")
+    show_pages(f"{url}/ui", is_opened=is_opened)
+    if security is not None:
+        typer.echo("They ask for a token: open a kubeconfig there, such as this administrator's")
     typer.echo(connecting(url, security))
 
 

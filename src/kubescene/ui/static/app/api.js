@@ -43,6 +43,12 @@ class Connection extends EventTarget {
 export const connection = new Connection();
 
 /**
+ * Who is asking, where the server wants to know: a bearer token, and how another one is had for one that is refused.
+ * @type {{token: string, renew: ((refused: string) => Promise<void>) | null}}
+ */
+export const identity = { token: "", renew: null };
+
+/**
  * One request. Objects are sent as JSON, text as it is with its `type`.
  * @param {string} path
  * @param {{method?: string, body?: any, type?: string, accept?: string, signal?: AbortSignal}} [given]
@@ -64,10 +70,21 @@ async function reach(path, { method = "GET", body, type, accept, signal }) {
   const headers = {};
   if (body !== undefined) headers["content-type"] = type || (isText ? "application/yaml" : "application/json");
   if (accept) headers.accept = accept;
+  for (;;) {
+    const { token, renew } = identity;
+    if (token) headers.authorization = `Bearer ${token}`;
+    const answer = await sent(path, { method, headers, signal, body: body === undefined || isText ? body : JSON.stringify(body) });
+    if (answer.status !== 401 || !renew) return answer;
+    await renew(token);
+  }
+}
+
+/** @param {string} path @param {RequestInit} request */
+async function sent(path, request) {
   try {
-    return await fetch(path, { method, headers, signal, body: body === undefined || isText ? body : JSON.stringify(body) });
+    return await fetch(path, request);
   } catch (error) {
-    if (signal && signal.aborted) throw error;
+    if (request.signal && request.signal.aborted) throw error;
     connection.lose();
     throw new ApiError(0, "the server does not answer");
   }

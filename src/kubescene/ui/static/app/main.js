@@ -5,6 +5,7 @@ import { setUpTheme } from "../shared/theme.js";
 import { connection } from "./api.js";
 import { Keys } from "./keys.js";
 import { Router } from "./router.js";
+import { setUpSigningIn } from "./signing_in.js";
 
 const PAGES = [["cluster", "Cluster"], ["r", "Objects"], ["scenarios", "Scenarios"], ["traffic", "Traffic"], ["scheduler", "Scheduler"]];
 
@@ -28,7 +29,7 @@ const ROUTES = [
 function drawBar() {
   byId("bar").replaceChildren(h("nav", { "aria-label": "Pages" }, h("a", { href: "/ui", class: "home", title: "Start" }, h("img", { src: "/ui/static/app/icon.svg", alt: "", width: 18, height: 18 }), "Kubescene"),
     h("div", { class: "links" }, PAGES.map(([path, name]) => h("a", { href: `/ui/${path}`, "data-page": path }, name))),
-    h("button", { type: "button", id: "keys", title: "Go to a page, a kind, a node or a pod (:)" }, "Go to …"),
+    h("span", { id: "who" }), h("button", { type: "button", id: "keys", title: "Go to a page, a kind, a node or a pod (:)" }, "Go to …"),
     h("button", { type: "button", id: "theme", title: "Light, dark, large for a projector, or as the system" }, "Theme")));
 }
 
@@ -51,6 +52,7 @@ function tellConnection() {
 drawBar();
 setUpTheme(() => dispatchEvent(new Event("themed")));
 tellConnection();
+setUpSigningIn();
 const router = new Router(byId("page"), ROUTES, moved);
 new Keys(router);
 router.follow();

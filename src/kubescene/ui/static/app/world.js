@@ -1,5 +1,6 @@
 // The cluster as the page holds it: nodes with their pods, kept up to date by a worker.
 
+import { identity } from "./api.js";
 import { rowsOf, takesRoom } from "./reduced.js";
 
 /** @typedef {import("./reduced.js").NodeRow} NodeRow @typedef {import("./reduced.js").PodRow} PodRow */
@@ -41,7 +42,12 @@ export class World extends EventTarget {
   /** Begin to follow the server. */
   start() {
     const worker = new Worker(workerUrl(), { type: "module" });
-    worker.onmessage = ({ data }) => this.take(data);
+    const tell = () => worker.postMessage({ token: identity.token });
+    worker.onmessage = ({ data }) => {
+      if (data.type === "unknown") identity.renew && identity.renew(data.token).then(tell);
+      else this.take(data);
+    };
+    tell();
     return () => worker.terminate();
   }
 

@@ -1,6 +1,6 @@
 // Lists and watches nodes and pods, and tells the page what has changed, at most every few milliseconds.
 
-import { ask, ApiError, linesOf } from "./api.js";
+import { ask, ApiError, identity, linesOf } from "./api.js";
 import { nodeRow, podColumns, podRow } from "./reduced.js";
 
 const BATCH_MS = 30;
@@ -63,4 +63,18 @@ async function again(of) {
   }
 }
 
-for (const of of KINDS) list(of).catch(() => again(of)).then((revision) => follow(of, revision));
+/** The page knows who is looking: it says so at the beginning, and when a token is refused. @type {(() => void)[]} */
+const waiting = [];
+identity.renew = (token) => new Promise((resolve) => {
+  waiting.push(resolve);
+  if (waiting.length === 1) postMessage({ type: "unknown", token });
+});
+
+let hasBegun = false;
+onmessage = ({ data }) => {
+  identity.token = data.token;
+  waiting.splice(0).forEach((resolve) => resolve());
+  if (hasBegun) return;
+  hasBegun = true;
+  for (const of of KINDS) list(of).catch(() => again(of)).then((revision) => follow(of, revision));
+};

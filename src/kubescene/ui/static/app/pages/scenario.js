@@ -7,6 +7,7 @@ import { ask, ApiError, linesOf } from "../api.js";
 import { SCENARIOS } from "../bringing.js";
 import { Playing } from "../playing.js";
 import { address } from "../router.js";
+import { saveInstead } from "../signing_in.js";
 import { asTime, lastBefore, majorFrom, Slider } from "../slider.js";
 import { Story } from "../story.js";
 import { World } from "../world.js";
@@ -69,7 +70,7 @@ export class ScenarioPage {
     const button = (/** @type {string} */ text, /** @type {string} */ what, /** @type {() => void} */ does, id = "") => h("button", { type: "button", title: what, "aria-label": what, id: id || false, on: { click: does } }, text);
     const choice = (/** @type {string} */ name, /** @type {string} */ id, /** @type {string[][]} */ options, /** @type {(value: string) => void} */ does) => h("label", {}, name, h("select", { id, on: { change: (/** @type {any} */ event) => does(event.target.value) } },
       options.map(([value, text]) => h("option", { value, selected: value === (this.router.query.get(id) || "") }, text))));
-    this.report = h("a", { id: "report", target: "_blank", rel: "noopener", hidden: true }, "Report");
+    this.report = h("a", { id: "report", target: "_blank", rel: "noopener", hidden: true, on: { click: (/** @type {Event} */ event) => saveInstead(event, "report.html") } }, "Report");
     return h("div", { class: "controls" }, h("h1", {}, this.name), this.phase, this.when,
       h("span", { class: "row tight" }, button("|◀", "The step before (Shift+Left)", () => this.major(-1)), button("◁", "One moment back (Left)", () => this.go(this.place - 1, true)),
         button("▶", "Play (Space)", () => this.play(), "play"), button("▷", "One moment on (Right)", () => this.go(this.place + 1, true)), button("▶|", "The next step (Shift+Right)", () => this.major(1))),
