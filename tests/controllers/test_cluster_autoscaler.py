@@ -12,6 +12,7 @@ from kubescene.cluster import ClusterOptions, ClusterWorld
 from kubescene.errors import ConfigurationError
 from kubescene.node_autoscaling.flags import read_settings
 from kubescene.node_autoscaling.objects import ObjectWorld
+from kubescene.node_autoscaling.status import status_text
 from kubescene.types import JsonObject
 
 GROUP = "kubescene.dev/v1alpha1"
@@ -187,6 +188,98 @@ def test_the_status_says_what_is_under_way() -> None:
     status = cluster.get("configmaps", "cluster-autoscaler-status", namespace="kube-system")
     assert "status: InProgress" in status["data"]["status"]
     assert "cloudProviderTarget: 1" in status["data"]["status"]
+
+
+WRITTEN_BY_GO = """\
+autoscalerStatus: Running
+clusterWide:
+  health:
+    lastProbeTime: "2026-01-01T00:00:10Z"
+    lastTransitionTime: "2026-01-01T00:00:10Z"
+    nodeCounts:
+      longUnregistered: 0
+      registered:
+        notStarted: 0
+        ready: 0
+        suspended: 0
+        total: 0
+        unready:
+          resourceUnready: 0
+          total: 0
+      unregistered: 0
+    status: Healthy
+  scaleDown:
+    lastProbeTime: "2026-01-01T00:00:10Z"
+    lastTransitionTime: "2026-01-01T00:00:10Z"
+    status: NoCandidates
+  scaleUp:
+    lastProbeTime: "2026-01-01T00:00:10Z"
+    lastTransitionTime: "2026-01-01T00:00:10Z"
+    status: NoActivity
+nodeGroups:
+- health:
+    cloudProviderTarget: 0
+    lastProbeTime: null
+    lastTransitionTime: null
+    maxSize: 20
+    minSize: 0
+    nodeCounts:
+      longUnregistered: 0
+      registered:
+        notStarted: 0
+        ready: 0
+        suspended: 0
+        total: 0
+        unready:
+          resourceUnready: 0
+          total: 0
+      unregistered: 0
+    status: Healthy
+  name: "10"
+  scaleDown:
+    lastProbeTime: "2026-01-01T00:00:10Z"
+    lastTransitionTime: "2026-01-01T00:00:10Z"
+    status: NoCandidates
+  scaleUp:
+    backoffInfo: {}
+    lastProbeTime: null
+    lastTransitionTime: null
+    status: NoActivity
+time: 2026-01-01 00:00:10 +0000 UTC
+"""
+"""Such a status, written by upstream's type and `sigs.k8s.io/yaml`."""
+
+
+def test_the_status_has_the_layout_of_the_real_one() -> None:
+    start = 1767225600 * 10**9
+    settings = read_settings({}, "autoscaler")
+    cluster = ClusterWorld(ClusterOptions(autoscaler=settings, start=start))
+    cluster.create(group("10"))
+    cluster.advance("10s")
+    status = cluster.get("configmaps", "cluster-autoscaler-status", namespace="kube-system")
+    assert status["data"]["status"] == WRITTEN_BY_GO
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("y", '"y"'),
+        ("1e3", '"1e3"'),
+        ("0o17", '"0o17"'),
+        ("1:20", '"1:20"'),
+        ("~", '"~"'),
+        ("a: b", "'a: b'"),
+        ("#c", "'#c'"),
+        ("x" * 200 + " y", "x" * 200 + " y"),
+        ("a\nb", "|-\n  a\n  b"),
+        ("é", "é"),
+    ],
+)
+def test_texts_of_the_status_are_quoted_as_the_library_of_the_real_one_does(
+    text: str, written: str
+) -> None:
+    """What `sigs.k8s.io/yaml` makes of them."""
+    assert status_text({"a": text}) == f"a: {written}\n"
 
 
 def test_without_being_asked_for_there_is_no_autoscaler() -> None:

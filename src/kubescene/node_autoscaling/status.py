@@ -1,16 +1,22 @@
 """The status of the autoscaler: what its ConfigMap says of the cluster and of each group."""
 
+import re
 from collections.abc import Sequence
+from math import inf
 
+import yaml
 from msgspec import Struct
 
 from kubescene.clock.timestamps import format_time
+from kubescene.durations import SECOND
 from kubescene.node_autoscaling.cluster_state import ClusterState, Readiness, StatusCondition
 from kubescene.node_autoscaling.provider import Provider
 from kubescene.types import JsonObject
 
 LONGEST_MESSAGE = 500
 _CUT = "<truncated>"
+_OTHER_IN_GO = re.compile(r"[yYnN]|0o[0-7]+|[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+"""Texts that Go's YAML library quotes beside those that Python's takes for something else."""
 
 
 class Since(Struct, frozen=True):
@@ -96,15 +102,16 @@ class AutoscalerStatus:
     def document(self, now: int) -> JsonObject:
         """What the ConfigMap says, as a document."""
         wide = self.cluster
+        groups = [self._group(group.id, now) for group in self._provider.groups()]
         return {
-            "time": f"{format_time(now).replace('T', ' ').removesuffix('Z')} +0000 UTC",
+            "time": _local_time(now),
             "autoscalerStatus": "Running",
             "clusterWide": {
                 "health": _health(wide.health, self._state.total),
                 "scaleUp": _told(wide.scale_up),
                 "scaleDown": _scale_down_told(wide),
             },
-            "nodeGroups": [self._group(group.id, now) for group in self._provider.groups()],
+            **({"nodeGroups": groups} if groups else {}),
         }
 
     def _group(self, group: str, now: int) -> JsonObject:
@@ -117,10 +124,9 @@ class AutoscalerStatus:
             "minSize": sizes.min_size,
             "maxSize": sizes.max_size,
         }
-        times = {name: health.pop(name) for name in ("lastProbeTime", "lastTransitionTime")}
         return {
             "name": group,
-            "health": {**health, **extra, **times},
+            "health": {**health, **extra},
             "scaleUp": self._scale_up_told(group, status, now),
             "scaleDown": _scale_down_told(status),
         }
@@ -131,7 +137,7 @@ class AutoscalerStatus:
         info: JsonObject = {}
         if status.scale_up.condition == StatusCondition.BACKOFF and backoff is not None:
             info = {"errorCode": backoff.error.code, "errorMessage": _cut(backoff.error.message)}
-        return {"status": told.pop("status"), "backoffInfo": info, **told}
+        return {**told, "backoffInfo": info}
 
 
 def _scale_down(candidates: int) -> StatusCondition:
@@ -146,7 +152,7 @@ def _cut(message: str) -> str:
 
 def _told(since: Since) -> JsonObject:
     return {
-        "status": str(since.condition),
+        **({"status": str(since.condition)} if since.condition else {}),
         "lastProbeTime": _stamp(since.probed),
         "lastTransitionTime": _stamp(since.since),
     }
@@ -158,8 +164,7 @@ def _stamp(at: int | None) -> str | None:
 
 def _scale_down_told(status: GroupStatus) -> JsonObject:
     told = _told(status.scale_down)
-    candidates = {"candidates": status.candidates} if status.candidates else {}
-    return {"status": told.pop("status"), **candidates, **told}
+    return {**told, **({"candidates": status.candidates} if status.candidates else {})}
 
 
 def _health(since: Since, nodes: Readiness) -> JsonObject:
@@ -178,4 +183,34 @@ def _health(since: Since, nodes: Readiness) -> JsonObject:
         "longUnregistered": len(nodes.long_unregistered),
         "unregistered": len(nodes.unregistered),
     }
-    return {"status": told.pop("status"), "nodeCounts": counts, **told}
+    return {**told, "nodeCounts": counts}
+
+
+def _local_time(now: int) -> str:
+    """As Go prints it: with as many places of the second as it needs, and the zone twice."""
+    fraction = f".{now % SECOND:09d}".rstrip("0").rstrip(".")
+    return f"{format_time(now).replace('T', ' ').removesuffix('Z')}{fraction} +0000 UTC"
+
+
+# -- layout --------------------------------------------------------------------------------
+
+
+class _Layout(yaml.SafeDumper):
+    """What YAML looks like that comes from a program in Go: sorted names, lines of any length."""
+
+
+def _text(dumper: _Layout, text: str) -> yaml.ScalarNode:
+    tag = dumper.resolve(yaml.ScalarNode, text, (True, False))  # type: ignore[no-untyped-call]
+    is_other = tag != _TEXT_TAG or _OTHER_IN_GO.fullmatch(text) is not None
+    style = "|" if "\n" in text else '"' if is_other else None
+    return dumper.represent_scalar(_TEXT_TAG, text, style=style)
+
+
+_TEXT_TAG = "tag:yaml.org,2002:str"
+_Layout.add_representer(str, _text)
+
+
+def status_text(document: JsonObject) -> str:
+    """A document of the status as the real autoscaler writes it."""
+    text: str = yaml.dump(document, Dumper=_Layout, sort_keys=True, allow_unicode=True, width=inf)
+    return text

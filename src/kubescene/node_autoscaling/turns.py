@@ -3,8 +3,6 @@
 from collections.abc import Callable, Iterable
 from math import isfinite
 
-import yaml
-
 from kubescene.api.kinds import NODE, POD
 from kubescene.control.loops import ControllerContext
 from kubescene.durations import format_duration
@@ -26,6 +24,7 @@ from kubescene.node_autoscaling.provider import Provider
 from kubescene.node_autoscaling.provisioning.objects import RequestObjects
 from kubescene.node_autoscaling.scale_down import ScaleDownPlanner, Unremovable, UnremovableReason
 from kubescene.node_autoscaling.scale_up import ScaleUp, ScaleUpResult
+from kubescene.node_autoscaling.status import status_text
 from kubescene.node_autoscaling.templates import STABLE
 
 TOO_EARLY = (UnremovableReason.NOT_LONG_UNNEEDED, UnremovableReason.NOT_LONG_UNREADY)
@@ -182,8 +181,7 @@ class Turns:
         lasting = _without_times(document)
         if lasting != self._told:
             self._told = lasting
-            text = yaml.safe_dump(document, sort_keys=False, allow_unicode=True)
-            self._world.write_status(text, str(document["time"]))
+            self._world.write_status(status_text(document), str(document["time"]))
 
     # -- what is told ----------------------------------------------------------------------
 
