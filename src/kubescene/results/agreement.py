@@ -12,6 +12,7 @@ from typing import NamedTuple
 from kubescene.histories.placements import POOLS, ZONES, RecordedPlace, RecordedPlaces, label_of
 from kubescene.histories.table import history_at
 from kubescene.results.ledger import Ledger
+from kubescene.results.over_time.following import top_owner
 
 
 class Agreement(NamedTuple):
@@ -95,11 +96,8 @@ def placed_in(ledger: Ledger) -> Iterable[RecordedPlace]:
         if not owner or owner.startswith("StatefulSet/"):
             yield RecordedPlace(f"{pod.namespace}/{pod.name}", pod.node)
             continue
-        seen: set[str] = set()
-        while (above := ledger.owners.get(f"{pod.namespace}/{owner}")) and above not in seen:
-            seen.add(above)
-            owner = above
-        yield RecordedPlace(f"{pod.namespace}/{owner}", pod.node)
+        top = top_owner(ledger.owners, pod.namespace, owner)
+        yield RecordedPlace(f"{pod.namespace}/{top}", pod.node)
 
 
 def share(part: int, whole: int) -> str:

@@ -347,8 +347,13 @@ def owner_key(namespace: str, workload: str) -> str:
 
 
 def top_owner(owners: dict[str, str], namespace: str, owner: str) -> str:
-    """The workload on top of the one that made a pod."""
-    while above := owners.get(owner_key(namespace, owner)):
+    """The workload on top of the one that made a pod.
+
+    Whoever writes objects can let them own one another: of a circle it is the last that is new.
+    """
+    seen = {owner}
+    while (above := owners.get(owner_key(namespace, owner))) and above not in seen:
+        seen.add(above)
         owner = above
     return owner
 
