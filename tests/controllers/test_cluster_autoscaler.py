@@ -13,9 +13,15 @@ from kubescene.errors import ConfigurationError
 from kubescene.node_autoscaling.flags import read_settings
 from kubescene.node_autoscaling.objects import ObjectWorld
 from kubescene.node_autoscaling.status import status_text
+from kubescene.scheduler import ClassFactory, SchedulerOptions
+from kubescene.scheduler.configuration import read_configuration
+from kubescene.scheduler.framework.cycle_state import CycleState
+from kubescene.scheduler.framework.status import SUCCESS, Code, Status
+from kubescene.scheduler.state.pods import PodInfo
 from kubescene.types import JsonObject
 
 GROUP = "kubescene.dev/v1alpha1"
+DEFAULT = "default-scheduler"
 SAFE = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 
 
@@ -280,6 +286,79 @@ def test_texts_of_the_status_are_quoted_as_the_library_of_the_real_one_does(
 ) -> None:
     """What `sigs.k8s.io/yaml` makes of them."""
     assert status_text({"a": text}) == f"a: {written}\n"
+
+
+CONFIGURATION: JsonObject = {
+    "apiVersion": "kubescheduler.config.k8s.io/v1",
+    "kind": "KubeSchedulerConfiguration",
+    "profiles": [{"plugins": {"multiPoint": {"disabled": [{"name": "TaintToleration"}]}}}],
+}
+TAINTED = {
+    "spec": {"taints": [{"key": "k", "value": "v", "effect": "NoSchedule"}]},
+    "status": {"capacity": {"cpu": "4", "memory": "16Gi", "pods": "110"}},
+}
+
+
+@pytest.mark.parametrize(("flags", "nodes_made"), [({}, 0), ({"schedulerProfile": DEFAULT}, 1)])
+def test_the_autoscaler_judges_as_the_default_scheduler_or_as_the_one_it_is_told(
+    flags: dict[str, object], nodes_made: int
+) -> None:
+    """Pods tolerate no taint, and this scheduler does not mind."""
+    scheduler = read_configuration(CONFIGURATION, SchedulerOptions())
+    settings = read_settings(flags, "autoscaler")
+    cluster = ClusterWorld(ClusterOptions(scheduler=scheduler, autoscaler=settings))
+    cluster.create(group("std", template=TAINTED))
+    cluster.create(pod("p"))
+    cluster.advance("1m")
+    assert len(nodes(cluster)) == nodes_made
+
+
+class OnlyOdd:
+    """A user's Filter that goes by names, which nobody else looks at."""
+
+    name = "OnlyOdd"
+
+    def filter(self, state: CycleState, pod: PodInfo, node: object) -> Status:
+        del state, node
+        return SUCCESS if pod.name.endswith(("1", "3")) else Status(Code.UNSCHEDULABLE, ("even",))
+
+
+@pytest.mark.parametrize(("flags", "asked_for"), [({}, 3), ({"schedulerProfile": DEFAULT}, 2)])
+def test_a_filter_of_somebodys_own_judges_supposed_nodes_too(
+    flags: dict[str, object], asked_for: int
+) -> None:
+    base = SchedulerOptions(plugins={"OnlyOdd": ClassFactory(OnlyOdd)}, added=("OnlyOdd",))
+    scheduler = read_configuration({**CONFIGURATION, "profiles": [{}]}, base)
+    settings = read_settings(flags, "autoscaler")
+    cluster = ClusterWorld(ClusterOptions(scheduler=scheduler, autoscaler=settings))
+    cluster.create(group("std"))
+    for at in (1, 2, 3):
+        cluster.create(pod(f"p{at}"))
+    cluster.advance("11s")
+    assert size(cluster, "std") == asked_for
+
+
+def test_a_profile_that_the_scheduler_does_not_have_is_refused() -> None:
+    settings = read_settings({"schedulerProfile": "othr"}, "autoscaler")
+    with pytest.raises(ConfigurationError, match="no profile named 'othr'; there is default-sch"):
+        ClusterOptions(autoscaler=settings)
+
+
+def test_the_autoscaler_follows_a_scheduler_that_is_configured_anew() -> None:
+    settings = read_settings({"schedulerProfile": DEFAULT}, "autoscaler")
+    cluster = ClusterWorld(ClusterOptions(autoscaler=settings))
+    cluster.create(group("std", template=TAINTED))
+    cluster.create(pod("p"))
+    cluster.advance("1m")
+    assert nodes(cluster) == []
+    cluster.configure_scheduler(CONFIGURATION)
+    cluster.advance("1m")
+    assert nodes(cluster) == ["std-0"]
+    with pytest.raises(ConfigurationError, match="no profile named"):
+        cluster.configure_scheduler({**CONFIGURATION, "profiles": [{"schedulerName": "other"}]})
+    cluster.create(pod("q", "2"))
+    cluster.advance("1m")
+    assert len(nodes(cluster)) == 2, "as it was"
 
 
 def test_without_being_asked_for_there_is_no_autoscaler() -> None:

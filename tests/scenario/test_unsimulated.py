@@ -16,6 +16,7 @@ from kubescene.scenario.validation.unsimulated import (
     unsimulated,
 )
 from kubescene.scheduler import SchedulerOptions
+from kubescene.scheduler.configuration import read_configuration
 from kubescene.testing import make_deployment, make_node, make_pod
 from kubescene.types import JsonObject
 from registry.confusion import CONFUSED
@@ -276,6 +277,53 @@ def test_a_node_group_needs_an_autoscaler_and_time(
     assert list(found) == said
     if settings == {} and not advance:
         assert "looks every 10s" in found["max of a NodeGroup"]
+
+
+@pytest.mark.parametrize(
+    ("profile", "settings", "is_said"),
+    [
+        ({}, {}, False),
+        ({"plugins": {"filter": {"disabled": [{"name": "TaintToleration"}]}}}, {}, True),
+        (
+            {"plugins": {"filter": {"disabled": [{"name": "TaintToleration"}]}}},
+            {"schedulerProfile": "default-scheduler"},
+            False,
+        ),
+        ({"plugins": {"score": {"disabled": [{"name": "ImageLocality"}]}}}, {}, False),
+        (
+            {
+                "pluginConfig": [
+                    {"name": "NodeResourcesFit", "args": {"ignoredResources": ["example.com/a"]}}
+                ]
+            },
+            {},
+            True,
+        ),
+    ],
+)
+def test_an_autoscaler_that_judges_otherwise_than_the_scheduler_is_named(
+    profile: JsonObject, settings: JsonObject, is_said: bool
+) -> None:
+    group = {
+        "apiVersion": "kubescene.dev/v1alpha1",
+        "kind": "NodeGroup",
+        "metadata": {"name": "g"},
+        "spec": {"max": 3, "template": {}},
+    }
+    scenario = ScenarioBuilder("s").create(group).build()
+    advanced = {"id": "t", "step": 1, "advanceOperation": {"duration": "1m"}}
+    scenario["spec"]["operations"].append(advanced)
+    scenario["spec"]["simulation"] = {"clusterAutoscaler": settings}
+    spec = parse_spec(scenario)
+    configuration: JsonObject = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "profiles": [profile],
+    }
+    options = read_configuration(configuration, SchedulerOptions())
+    players = Players.of(spec, ["node-provider"], options)
+    found = [str(each) for each in unsimulated(spec, players)]
+    assert ["schedulerProfile: default-scheduler" in each for each in found] == [True] * is_said
 
 
 ANSWERING = {"enable-provisioning-requests": True}

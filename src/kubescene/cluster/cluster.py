@@ -49,6 +49,7 @@ from kubescene.controllers.registrations import ControllerRegistrations, Offered
 from kubescene.errors import BadRequestError, ConfigurationError, InternalError
 from kubescene.instruments import Instrument, Instruments
 from kubescene.lane import Lane
+from kubescene.node_autoscaling.controller import NAME as AUTOSCALER
 from kubescene.registry import EmbeddedRegistry, Registry, RegistryParts, exports
 from kubescene.registry.admission.chain import AdmissionChain
 from kubescene.registry.admission.plugins import default_chain
@@ -239,12 +240,15 @@ class Cluster(Verbs):
         """
         self._check_scheduler()
         before = self.options
+        follows = before.autoscaler is not None and bool(before.autoscaler.profile)
         self._use(replace(before, scheduler=scheduler_from(scheduler, before.scheduler)))
         try:
             self.manager.restart(SCHEDULER)
         except Exception:
             self._use(before)
             raise
+        if follows:
+            self.manager.restart(AUTOSCALER)
 
     def _check_scheduler(self) -> None:
         if not self._has_builtin_scheduler():

@@ -24,7 +24,7 @@ from kubescene.karpenter.controller import karpenter
 from kubescene.karpenter.flags import KarpenterFlags
 from kubescene.karpenter.offered import OFFERS
 from kubescene.node_autoscaling.controller import NAME as AUTOSCALER
-from kubescene.node_autoscaling.controller import cluster_autoscaler
+from kubescene.node_autoscaling.controller import cluster_autoscaler, judging
 from kubescene.node_autoscaling.flags import AutoscalerSettings
 from kubescene.node_autoscaling.provisioning.kinds import PROVISIONING_REQUEST as REQUEST
 from kubescene.node_autoscaling.provisioning.kinds import request_definition
@@ -77,6 +77,8 @@ class ClusterOptions:
 
     def __post_init__(self) -> None:
         check_gates(self.gates)
+        if self.autoscaler is not None:
+            judging(self.autoscaler, self.scheduler)
 
     def virtual_clock(self) -> VirtualClock:
         """The clock of a rehearsal; a served world is given the machine's instead."""
@@ -111,7 +113,7 @@ def _builtin(options: ClusterOptions) -> Iterator[Registration]:
     )
     yield Registration(
         AUTOSCALER,
-        partial(cluster_autoscaler, settings=options.autoscaler),
+        partial(cluster_autoscaler, settings=options.autoscaler, scheduler=options.scheduler),
         offers=[OfferedDefinition(REQUEST.group, REQUEST.kind, request_definition)],
     )
     yield Registration(

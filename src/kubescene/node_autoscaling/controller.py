@@ -7,6 +7,7 @@ waits for a node, no node is unneeded, and no time has run out.
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -14,9 +15,11 @@ from kubescene.api.own_kinds import own_kind
 from kubescene.api.records.changes import Change, ChangeType
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.control.loops import IDLE, ControllerContext, Progress, went
-from kubescene.node_autoscaling.flags import AutoscalerSettings, read_settings
+from kubescene.errors import ConfigurationError
+from kubescene.node_autoscaling.flags import PROFILE, AutoscalerSettings, read_settings
 from kubescene.node_autoscaling.provider import Provider
 from kubescene.node_autoscaling.provisioning.kinds import PROVISIONING_REQUEST
+from kubescene.scheduler.options import SchedulerOptions
 
 if TYPE_CHECKING:
     from kubescene.node_autoscaling.turns import Turns
@@ -38,8 +41,11 @@ class AutoscalerController:
         context: ControllerContext,
         settings: AutoscalerSettings,
         cloud: "Cloud | None" = None,
+        judges: SchedulerOptions | None = None,
     ) -> None:
+        """``judges`` has the plugins that decide whether a pod fits on a node."""
         self._context = context
+        self._judges = judges
         self._settings = settings
         self._cloud = cloud
         self._is_needed = cloud is not None
@@ -67,7 +73,7 @@ class AutoscalerController:
         if self._turns is None:
             from kubescene.node_autoscaling.turns import Turns
 
-            self._turns = Turns(self._context, self._settings, self._cloud)
+            self._turns = Turns(self._context, self._settings, self._cloud, self._judges)
         return went(wrote=self._turns.run(), more=False)
 
     def _has_requests(self) -> bool:
@@ -90,12 +96,33 @@ class NoAutoscaler:
 
 
 def cluster_autoscaler(
-    context: ControllerContext, settings: AutoscalerSettings | None = None
+    context: ControllerContext,
+    settings: AutoscalerSettings | None = None,
+    scheduler: SchedulerOptions | None = None,
 ) -> AutoscalerController | NoAutoscaler:
-    """The factory of the controller."""
+    """The factory of the controller; ``scheduler`` is the one of the world."""
     if settings is None or NODE_GROUP not in context.scheme:
         return NoAutoscaler(context)
-    return AutoscalerController(context, settings)
+    judges = judging(settings, scheduler or SchedulerOptions())
+    return AutoscalerController(context, settings, judges=judges)
+
+
+def judging(settings: AutoscalerSettings, options: SchedulerOptions) -> SchedulerOptions | None:
+    """The scheduler's options with the profile that the autoscaler goes by, if there is one.
+
+    `ConfigurationError` if the scheduler has none of that name.
+    """
+    profile = settings.profile
+    if not profile:
+        return None
+    found = [each for each in options.profiles if each.scheduler_name == profile]
+    if not found:
+        known = ", ".join(each.scheduler_name for each in options.profiles)
+        raise ConfigurationError(
+            f"clusterAutoscaler.{PROFILE}: the scheduler has no profile named {profile!r}; "
+            f"there is {known}"
+        )
+    return replace(options, profiles=tuple(found))
 
 
 def autoscaler_over(

@@ -210,24 +210,31 @@ class AutoscalerSettings:
     flags: Flags
     immediate: bool = False
     """For steps without time: whenever a pod found no node, and only up; machines come at once."""
+    profile: str = ""
+    """That of the world's scheduler whose plugins judge nodes; empty: those of kube-scheduler's
+    defaults, as in the real autoscaler unless it is given a configuration."""
 
 
 MODES = ("Periodic", "Immediate")
+PROFILE = "schedulerProfile"
 EXPANDER_NAMES = ("least-nodes", "least-waste", "most-pods", "price", "priority", "random")
 
 
 def read_settings(values: Mapping[str, object], where: str) -> AutoscalerSettings:
-    """Flags by their own names, and ``mode``."""
-    given = {name: value for name, value in values.items() if name != "mode"}
+    """Flags by their own names, ``mode`` and ``schedulerProfile``."""
+    given = {name: value for name, value in values.items() if name not in ("mode", PROFILE)}
     mode = values.get("mode", MODES[0])
     if mode not in MODES:
         raise ConfigurationError(f"{where}.mode: {mode!r} is none of {', '.join(MODES)}")
+    profile = values.get(PROFILE, "")
+    if not isinstance(profile, str) or (PROFILE in values and not profile):
+        raise ConfigurationError(f"{where}.{PROFILE}: {profile!r} is not the name of a scheduler")
     flags = read_flags(given, where)
     if flags.scan_interval <= 0:
         raise ConfigurationError(f"{where}: scan-interval: it must be longer than nothing")
     for name in flags.expander.split(","):
         check_expander(name, f"{where}: ")
-    return AutoscalerSettings(flags, immediate=mode == "Immediate")
+    return AutoscalerSettings(flags, immediate=mode == "Immediate", profile=profile)
 
 
 def check_expander(name: str, where: str = "") -> None:

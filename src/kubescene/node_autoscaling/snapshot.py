@@ -67,6 +67,9 @@ class ClusterSnapshot:
     def __init__(self, client: Client, clock: Clock, options: SchedulerOptions) -> None:
         self._table = NodeTable()
         self._cycle = lone_cycle(client, clock, options, self._table)
+        self._remembers = not options.plugins
+        """Whether what is said of one pod holds for those like it: a plugin of somebody's own may
+        go by names, or by anything else."""
         self._nodes: dict[str, SeenNode] = {}
         self._pods: dict[str, list[Placed]] = {}
         self._undo: list[Callable[[], None]] = []
@@ -235,7 +238,7 @@ class ClusterSnapshot:
 
     def check(self, pod: SeenPod, node: str) -> Status:
         """What the plugins say of a pod on one node; pods that are alike are asked about once."""
-        if pod.info.is_resized:
+        if pod.info.is_resized or not self._remembers:
             return self._check(pod, node)
         key = pod.info.signature, node
         said = self._said.get(key)
@@ -272,7 +275,7 @@ class ClusterSnapshot:
         """
         if only is not None and not only:
             return ""
-        is_any = among is None and only is None and not pod.info.is_resized
+        is_any = among is None and only is None and not pod.info.is_resized and self._remembers
         if is_any and pod.info.signature in self._nowhere:
             return ""
         filtering, _, named = self._begin(pod.info)

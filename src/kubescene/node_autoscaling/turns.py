@@ -26,6 +26,7 @@ from kubescene.node_autoscaling.scale_down import ScaleDownPlanner, Unremovable,
 from kubescene.node_autoscaling.scale_up import ScaleUp, ScaleUpResult
 from kubescene.node_autoscaling.status import status_text
 from kubescene.node_autoscaling.templates import STABLE
+from kubescene.scheduler.options import SchedulerOptions
 
 TOO_EARLY = (UnremovableReason.NOT_LONG_UNNEEDED, UnremovableReason.NOT_LONG_UNREADY)
 _TIMES = frozenset({"time", "lastProbeTime", "lastTransitionTime"})
@@ -39,6 +40,7 @@ class Turns:
         context: ControllerContext,
         settings: AutoscalerSettings,
         cloud: Callable[[ControllerContext], Provider] | None = None,
+        judges: SchedulerOptions | None = None,
     ) -> None:
         """``cloud`` makes a provider of somebody's own; without one, groups are NodeGroups."""
         self._context = context
@@ -61,6 +63,7 @@ class Turns:
             context.client,
             context.clock,
             now,
+            judges,
             immediate=settings.immediate,
             requests=self._requests,
         )

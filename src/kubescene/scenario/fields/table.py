@@ -666,7 +666,8 @@ SIMULATION = record(
     record(
         "clusterAutoscaler",
         "The cluster autoscaler of node groups with a `max`: its flags by their own names, such as "
-        "`expander: price`. `mode: Immediate` is for steps without time. Without this, none.",
+        "`expander: price`. `mode: Immediate` is for steps without time; `schedulerProfile` names "
+        "the profile of the scheduler that judges nodes. Without this, none.",
         open=True,
     ),
     record(

@@ -23,6 +23,8 @@ from kubescene.scenario.reading.patch_text import decode_patch
 from kubescene.scenario.spec import Operation, OperationKind, ScenarioSpec
 from kubescene.scenario.validation.scaling import SCALING, VAIN, Created, CreatedObjects
 from kubescene.scheduler import SchedulerOptions
+from kubescene.scheduler.framework.profile import ExtensionPoint, Profile
+from kubescene.scheduler.plugins.default_profile import default_profile
 from kubescene.types import JsonObject
 
 if TYPE_CHECKING:
@@ -114,6 +116,12 @@ TIMELESS = "no time passes, and it looks every {}: add an `advanceOperation`"
 REQUESTLESS = "no time passes, and no request comes: add an `advanceOperation`"
 
 NODE_GROUP = ("kubescene.dev", "NodeGroup")
+JUDGES = "the profile of the scheduler"
+UNJUDGED = (
+    "the cluster autoscaler judges nodes by kube-scheduler's default plugins, as the real one does "
+    "without a configuration of its own: say `schedulerProfile: {}` in "
+    "`spec.simulation.clusterAutoscaler` to let it go by that one"
+)
 GROWTH, BOOTS = "max of a NodeGroup", "boot of a NodeGroup"
 UNSCALED = "nobody autoscales nodes: add `spec.simulation.clusterAutoscaler: {}`"
 UNLOOPED = (
@@ -173,6 +181,15 @@ DUTIES: Mapping[str, str] = {
     "vpa-updater": "pods keep their size, whatever their VerticalPodAutoscaler recommends",
 }
 """What nobody does without a controller that acts on more than objects of one kind (`KINDS`)."""
+
+_FILTERING = (ExtensionPoint.PRE_FILTER, ExtensionPoint.FILTER)
+_JUDGING = (
+    ("NodeAffinity", "addedAffinity"),
+    ("NodeResourcesFit", "ignoredResources"),
+    ("NodeResourcesFit", "ignoredResourceGroups"),
+    ("PodTopologySpread", "defaultConstraints"),
+)
+"""Arguments with which a plugin takes other nodes for fit than without."""
 
 BUILT_IN = frozenset(
     {
@@ -253,6 +270,8 @@ class Players:
     """Whether anything is created that scales, or goes by load."""
     autoscalers: "Sequence[PluginSource]" = ()
     """Those of whoever started the program, which PluginAutoscalers may choose."""
+    judges: str = ""
+    """The first profile that filters nodes in another way than the default one."""
 
     @classmethod
     def of(
@@ -289,6 +308,7 @@ class Players:
             _offers_spot(spec.operations, objects),
             not SCALING.isdisjoint(made),
             autoscalers,
+            next((each.scheduler_name for each in ours if _filters_otherwise(each)), ""),
         )
 
     def has(self, controller: str) -> bool:
@@ -502,8 +522,18 @@ def _of_node_group(group: JsonObject, players: Players) -> Iterator[Use]:
             yield GROWTH, UNSCALED
         elif not players.timed and not is_immediate:
             yield GROWTH, UNLOOPED.format(format_duration(settings.flags.scan_interval))
+        elif players.judges and not settings.profile:
+            yield f"{JUDGES} {players.judges}", UNJUDGED.format(players.judges)
     if any(_at(group, "spec.boot")) and not players.timed and not is_immediate:
         yield BOOTS, UNBOOTED
+
+
+def _filters_otherwise(profile: Profile) -> bool:
+    """Whether nodes that it takes for unfit, or for fit, are not those of the default one."""
+    usual = default_profile()
+    return any(profile.at(at) != usual.at(at) for at in _FILTERING) or any(
+        profile.arguments.get(plugin, {}).get(argument) for plugin, argument in _JUDGING
+    )
 
 
 def _of_provisioning_request(request: JsonObject, players: Players) -> Iterator[Use]:
