@@ -2,13 +2,16 @@
 
 import contextlib
 import io
+import json
 import re
 from pathlib import Path
 
 import pytest
 
+import kubescene
 from commands import kubescene as command
 from dumped import dump, shop
+from kubescene.durations import SECOND
 
 GUIDES = Path(__file__).parent.parent.parent / "docs/guides"
 SHOWN = re.compile(r"```\n\$ kubescene ([^\n]*)\n(.*?)```", re.DOTALL)
@@ -61,13 +64,43 @@ spec:
 """,
 }
 
+FILES["prices.yaml"] = "default: 0.4\n"
+USED = {"frontend": ("0.12", "190000000"), "back": ("0.3", "420000000"), "ledger": ("0.2", "9e8")}
+"""Cores and bytes that pods of these use, half of it most of the time."""
+
+
+def recorded(cluster: kubescene.Cluster) -> dict[str, str]:
+    """What Prometheus answers of a day of these pods."""
+    begin = cluster.clock.now() // SECOND - 24 * 3600
+    files = {}
+    for at, name in enumerate(("cpu", "memory")):
+        series = []
+        for pod in cluster.list("pods"):
+            metadata = pod["metadata"]
+            if used := USED.get((metadata.get("labels") or {}).get("app", "")):
+                usual, most = float(used[at]) / 2, float(used[at])
+                values = [
+                    [begin + 300 * each, f"{usual if each % 8 else most:g}"] for each in range(288)
+                ]
+                labels = {
+                    "namespace": metadata["namespace"],
+                    "pod": metadata["name"],
+                    "container": pod["spec"]["containers"][0]["name"],
+                }
+                series.append({"metric": labels, "values": values})
+        result = {"resultType": "matrix", "result": series}
+        files[f"usage/{name}.json"] = json.dumps({"status": "success", "data": result})
+    return files
+
 
 @pytest.mark.parametrize("name", ["snapshots.md", "what-if.md"])
 def test_a_guide_shows_what_is_printed(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, update: bool
 ) -> None:
-    (tmp_path / "cluster.json").write_bytes(dump(shop()))
-    for file, text in FILES.items():
+    cluster = shop()
+    (tmp_path / "cluster.json").write_bytes(dump(cluster))
+    (tmp_path / "usage").mkdir()
+    for file, text in {**FILES, **recorded(cluster)}.items():
         (tmp_path / file).write_text(text)
     monkeypatch.chdir(tmp_path)
     guide = GUIDES / name

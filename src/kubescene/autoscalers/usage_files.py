@@ -105,9 +105,15 @@ class _Answer(Struct, rename="camel"):
 def read_range(path: Path) -> list[RangeSeries]:
     """The series of a file; raises `ConfigurationError`."""
     try:
-        answer = msgspec.json.decode(path.read_bytes(), type=_Answer)
+        return range_of(path.read_bytes(), str(path))
     except OSError as error:
         raise ConfigurationError(f"{path}: cannot be read: {error.strerror}") from error
+
+
+def range_of(text: bytes, path: str) -> list[RangeSeries]:
+    """The series of an answer, which came from there; raises `ConfigurationError`."""
+    try:
+        answer = msgspec.json.decode(text, type=_Answer)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise ConfigurationError(
             f"{path}: is no answer of Prometheus to query_range: {error}"

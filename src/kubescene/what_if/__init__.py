@@ -7,9 +7,11 @@
     worlds      what questions ask of a world: who waits, who is ready, what is asked of a node
     selecting   which nodes are meant: ``zone=a``, ``pool=general``, ``node=n1``
     draining    nodes emptied as kubectl does it, while virtual time passes
+    used, sizes   what containers used, and what they should ask for
     costs       what nodes cost, if a price list says it
     descheduling  which pods the descheduler's policies choose
-    losing, shrinking, upgrading, balancing, placing, repacking, fitting, changing: the questions
+    losing, shrinking, upgrading, balancing, rightsizing, placing, repacking, fitting, changing: the
+        questions
     pages       an answer as a page
 
 Nothing is ever written to the cluster that a snapshot was taken of. The same snapshot, question and

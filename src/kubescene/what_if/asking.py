@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 
+from kubescene.autoscalers.vertical.options import RecommenderOptions
 from kubescene.cluster import ClusterOptions, ClusterWorld
 from kubescene.controllers.kubelet import KubeletDelays
 from kubescene.durations import parse_duration
-from kubescene.errors import SnapshotError
+from kubescene.errors import ConfigurationError, SnapshotError
 from kubescene.results.cost.prices import Prices, read_prices
 from kubescene.runs.staging import CONFIGURATION
 from kubescene.scheduler import SchedulerOptions
@@ -24,8 +25,11 @@ from kubescene.what_if.fitting import fit
 from kubescene.what_if.losing import lose
 from kubescene.what_if.placing import Placing, explain, schedule, unplaced
 from kubescene.what_if.repacking import NewNode, repack
-from kubescene.what_if.shrinking import shrink
+from kubescene.what_if.rightsizing import rightsize
+from kubescene.what_if.shrinking import shrink, shrunk
+from kubescene.what_if.sizes import Recommenders, with_sizes
 from kubescene.what_if.upgrading import UpgradeFlags, upgrade
+from kubescene.what_if.used import recorded_usage
 from kubescene.what_if.worlds import controller_of, counted, is_live, placements
 
 
@@ -173,6 +177,59 @@ class WhatIf:
             policies=policies,
             thresholds=thresholds or Thresholds(),
             most=moves,
+            prices=self._prices,
+        )
+
+    def rightsize(
+        self,
+        usage: Sequence[str | Path] = (),
+        *,
+        quantile: float = 0.9,
+        window: str = "168h",
+        flags: DrainFlags | None = None,
+        tries: int = 3,
+    ) -> Answer:
+        """What if pods asked for what they use: how many nodes fewer, and at what risk?
+
+        ``usage`` are files, folders or URLs (`kubescene.what_if.used`), beside what the snapshot
+        has of vertical autoscalers. ``quantile`` of the samples is to be asked for, and the
+        recommender's margin.
+        """
+        if not 0 < quantile <= 1:
+            raise ConfigurationError(f"--quantile is {quantile}: say a share such as 0.95")
+        options = RecommenderOptions(
+            target_cpu_percentile=quantile, target_memory_percentile=quantile
+        )
+        world = self.world
+        now = world.clock.now()
+        sources = [str(each) for each in usage]
+        recorded = recorded_usage(sources, now, parse_duration(window)) if sources else None
+        recommenders = Recommenders(self.snapshot, world, recorded, options)
+        sizes = list(recommenders.sized())
+        if not sizes:
+            raise ConfigurationError(
+                "nothing is known of what pods use: name files, folders or a URL by --usage, or "
+                "take a snapshot with VerticalPodAutoscalers and their checkpoints"
+            )
+        changed, unplaced = with_sizes(self.snapshot, world, sizes)
+        worlds = world, self._settled(changed)
+        unknown = [*self.unknown, *(recorded.told() if recorded else ())]
+        if unplaced:
+            unknown.append(
+                f"when pods are replaced: {counted(unplaced, 'pod')} that ask for more were "
+                "placed anew at once"
+            )
+        settings = flags or DrainFlags(delete_empty_dir_data=True)
+        now_shrunk, then_shrunk = (
+            shrunk(each, (), keep=0.0, flags=settings, tries=tries) for each in worlds
+        )
+        return rightsize(
+            worlds,
+            (now_shrunk, then_shrunk),
+            recommenders,
+            sizes,
+            unknown,
+            options=options,
             prices=self._prices,
         )
 

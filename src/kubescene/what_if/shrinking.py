@@ -79,6 +79,42 @@ class Shrinking:
         return "", done.evicted
 
 
+class Shrunk(NamedTuple):
+    """How far a world could be shrunk."""
+
+    order: list[NodeLoad]
+    """The nodes that were to go if they can, in the order in which they were tried."""
+    gone: list[JsonObject]
+    stays: list[Stays]
+    limit: str
+    """Why the others were not tried."""
+    before: Mapping[str, NodeLoad]
+    after: Mapping[str, NodeLoad]
+    evicted: int
+
+    @property
+    def why(self) -> str:
+        """Why not one more can go; empty if all went."""
+        return self.stays[0].why if self.stays else self.limit
+
+
+def shrunk(
+    world: ClusterWorld, terms: Sequence[str], *, keep: float, flags: DrainFlags, tries: int
+) -> Shrunk:
+    """Remove one node after the other, in copies of the world."""
+    by_name = {node["metadata"]["name"]: node for node in selected(world.list("nodes"), terms)}
+    uses = node_uses(world)
+    order = sorted(
+        (uses[name] for name, node in by_name.items() if not is_control_plane(node)),
+        key=lambda use: (use.fullest, use.name),
+    )
+    shrinking = Shrinking(world, flags)
+    stays, limit = _one_by_one(shrinking, order, uses, keep, tries)
+    gone = [by_name[name] for name in shrinking.removed]
+    after = node_uses(shrinking.world)
+    return Shrunk(order, gone, stays, limit, uses, after, shrinking.evicted)
+
+
 def shrink(
     world: ClusterWorld,
     terms: Sequence[str],
@@ -90,35 +126,26 @@ def shrink(
     prices: Prices | None,
 ) -> Answer:
     """The answer; the world is not changed."""
-    by_name = {node["metadata"]["name"]: node for node in selected(world.list("nodes"), terms)}
-    uses = node_uses(world)
-    order = sorted(
-        (uses[name] for name, node in by_name.items() if not is_control_plane(node)),
-        key=lambda use: (use.fullest, use.name),
-    )
-    shrinking = Shrinking(world, flags)
-    stays, limit = _one_by_one(shrinking, order, uses, keep, tries)
-    gone = [by_name[name] for name in shrinking.removed]
-    saved, saving = ({}, "") if prices is None else _saved(gone, prices)
-    why = stays[0].why if stays else limit
-    end = f" The next one cannot go: {why}" if why else ""
+    it = shrunk(world, terms, keep=keep, flags=flags, tries=tries)
+    saved, saving = ({}, "") if prices is None else _saved(it.gone, prices)
+    end = f" The next one cannot go: {it.why}" if it.why else ""
     return Answer(
         question=" ".join(["shrink", *terms]),
         unknown=[
             *unknown,
             "nodes go in one order, the least asked of first: another may free more",
         ],
-        sentence=f"{len(gone)} of {counted(len(order), 'node')} can be removed{saving}; "
-        f"{counted(shrinking.evicted, 'pod')} move.{end}",
-        tables=[*_tables(gone, stays, uses, node_uses(shrinking.world))],
+        sentence=f"{len(it.gone)} of {counted(len(it.order), 'node')} can be removed{saving}; "
+        f"{counted(it.evicted, 'pod')} move.{end}",
+        tables=[*_tables(it.gone, it.stays, it.before, it.after)],
         measures={
-            "nodes": len(order),
-            "removable": len(gone),
+            "nodes": len(it.order),
+            "removable": len(it.gone),
             "pending": 0,
-            "evicted": shrinking.evicted,
+            "evicted": it.evicted,
             **saved,
         },
-        closer=[f"kubescene what-if SNAPSHOT drain node={stays[0].node}"] if stays else [],
+        closer=[f"kubescene what-if SNAPSHOT drain node={it.stays[0].node}"] if it.stays else [],
     )
 
 

@@ -51,6 +51,9 @@ class WhatIfCommand:
     policies: tuple[str, ...] = ()
     thresholds: str = "20,50"
     moves: int = 50
+    usage: tuple[str, ...] = ()
+    window: str = "168h"
+    quantile: float = 0.9
     files: tuple[Path, ...] = ()
     most: int = 100_000
     unplace: str = "all"
@@ -73,7 +76,7 @@ ONLY_FOR: Mapping[str, tuple[str, ...]] = {
     "removed": ("lose",),
     "within": ("lose", "apply"),
     "keep": ("shrink",),
-    "tries": ("shrink",),
+    "tries": ("shrink", "rightsize"),
     "force": ("drain", "shrink"),
     "delete_emptydir_data": ("drain", "shrink"),
     "timeout": ("drain", "shrink", "upgrade"),
@@ -83,11 +86,14 @@ ONLY_FOR: Mapping[str, tuple[str, ...]] = {
     "policies": ("balance",),
     "thresholds": ("balance",),
     "moves": ("balance",),
+    "usage": ("rightsize",),
+    "window": ("rightsize",),
+    "quantile": ("rightsize",),
     "files": ("fit", "apply"),
     "most": ("fit",),
     "unplace": ("schedule",),
     "shape": ("repack",),
-    "prices": ("shrink", "repack", "upgrade", "balance"),
+    "prices": ("shrink", "repack", "upgrade", "balance", "rightsize"),
 }
 """Questions that an option belongs to; an option that does nothing is refused."""
 OPTIONS = {"within": "--for", "files": "--file", "policies": "--policy"}
@@ -167,6 +173,15 @@ def balance(what_if: WhatIf, asked: WhatIfCommand, terms: list[str]) -> Answer:
     )
 
 
+def rightsize(what_if: WhatIf, asked: WhatIfCommand, terms: list[str]) -> Answer:
+    refuse(terms, "rightsize")
+    if duration(asked.window, "--window") <= 0:
+        raise ConfigurationError("--window must be longer than nothing, such as 168h")
+    return what_if.rightsize(
+        asked.usage, quantile=asked.quantile, window=asked.window, tries=asked.tries
+    )
+
+
 def schedule(what_if: WhatIf, asked: WhatIfCommand, terms: list[str]) -> Answer:
     refuse(terms, "schedule")
     return what_if.schedule(asked.scheduler_config, unplace=asked.unplace)
@@ -207,6 +222,7 @@ QUESTIONS: Mapping[str, Callable[[WhatIf, WhatIfCommand, list[str]], Answer]] = 
     "shrink": shrink,
     "upgrade": upgrade,
     "balance": balance,
+    "rightsize": rightsize,
     "repack": repack,
     "schedule": schedule,
     "explain": explain,

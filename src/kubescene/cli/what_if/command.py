@@ -16,8 +16,8 @@ def what_if(
         list[str],
         typer.Argument(
             help="lose NODES, drain NODES, shrink [NODES], upgrade [NODES], balance [NODES], "
-            "repack [NODES], schedule, explain pod NAME, fit, apply. NODES are zone=Z, pool=P, "
-            "node=N or any label KEY=VALUE."
+            "rightsize, repack [NODES], schedule, explain pod NAME, fit, apply. NODES are "
+            "zone=Z, pool=P, node=N or any label KEY=VALUE."
         ),
     ],
     as_json: options.AsJson = False,
@@ -41,7 +41,7 @@ def what_if(
         str, typer.Option(metavar="SHARE", help="shrink: what stays free, such as 10%.")
     ] = "0%",
     tries: Annotated[
-        int, typer.Option(min=1, help="shrink: end after so many nodes that cannot go.")
+        int, typer.Option(min=1, help="shrink, rightsize: end after so many nodes that cannot go.")
     ] = 3,
     force: Annotated[
         bool, typer.Option("--force", help="drain, shrink: as kubectl drain has it.")
@@ -77,6 +77,20 @@ def what_if(
         typer.Option(metavar="LOW,HIGH", help="balance: when nodes are under- and overused."),
     ] = "20,50",
     moves: Annotated[int, typer.Option(min=1, help="balance: evict no more than so many.")] = 50,
+    usage: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="SOURCE",
+            help="rightsize: a file or folder of Prometheus' answers, OpenCost's CSV, or a URL of "
+            "Prometheus. May be repeated.",
+        ),
+    ] = None,
+    window: Annotated[
+        str, typer.Option(metavar="DURATION", help="rightsize: so long of a URL's usage.")
+    ] = "168h",
+    quantile: Annotated[
+        float, typer.Option(help="rightsize: the share of samples that requests shall cover.")
+    ] = 0.9,
     file: Annotated[
         list[Path] | None,
         typer.Option("--file", "-f", help="fit, apply: a file of objects. May be repeated."),
@@ -128,6 +142,9 @@ def what_if(
         policies=tuple(policy or ()),
         thresholds=thresholds,
         moves=moves,
+        usage=tuple(usage or ()),
+        window=window,
+        quantile=quantile,
         files=tuple(file or ()),
         most=most,
         unplace=unplace,
