@@ -1,13 +1,15 @@
 """API servers that scenarios are played against: a real kube-apiserver, and ours in its place."""
 
 import base64
+import json
 import socket
 import ssl
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -23,6 +25,7 @@ from kubescene.client import ObjectRef
 from kubescene.client.http import Endpoint, HttpClient, read_kubeconfig
 from kubescene.client.http.kubeconfigs import make_kubeconfig
 from kubescene.clock import SECOND, ScaledClock
+from kubescene.types import JsonObject
 from real_programs import require_program
 
 READY_S = 120
@@ -224,6 +227,40 @@ class RealServer:
         path = self._folder / f"{name}.yaml"
         path.write_text(yaml.safe_dump(document))
         return path
+
+
+Ask = Callable[..., tuple[int, JsonObject]]
+
+
+def asking(connection: HTTPConnection, known: dict[str, str]) -> Ask:
+    """Asks over one connection; more keywords are headers."""
+
+    def ask(
+        method: str,
+        path: str,
+        body: Any = None,
+        user: str = "",
+        groups: tuple[str, ...] = (),
+        **more: str,
+    ) -> tuple[int, JsonObject]:
+        connection.putrequest(method, path)
+        data = b"" if body is None else json.dumps(body).encode()
+        for name, value in {"Content-Type": "application/json", **known, **more}.items():
+            connection.putheader(name, value)
+        if user:
+            connection.putheader("Impersonate-User", user)
+        for group in groups:
+            connection.putheader("Impersonate-Group", group)
+        connection.putheader("Content-Length", str(len(data)))
+        connection.endheaders(data)
+        response = connection.getresponse()
+        text = response.read()
+        try:
+            return response.status, json.loads(text)
+        except ValueError:
+            return response.status, {"text": text.decode()}
+
+    return ask
 
 
 def free_port() -> int:

@@ -1,8 +1,7 @@
 """Whom a real kube-apiserver lets do what, ours does, in the same words: thousands of questions."""
 
-import json
 import ssl
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from http.client import HTTPConnection, HTTPSConnection
 from typing import Any
@@ -15,7 +14,7 @@ from kubescene.apiserver.access.rbac import Rbac, default_roles
 from kubescene.apiserver.server import Server
 from kubescene.clock.randomness import Streams
 from kubescene.types import JsonObject
-from remote.api_servers import RealServer
+from remote.api_servers import Ask, RealServer, asking
 
 pytestmark = pytest.mark.xdist_group("real-api-server")
 
@@ -83,9 +82,6 @@ class Lot:
         return bool(self._draws.below(100) < percent)
 
 
-Ask = Callable[..., tuple[int, JsonObject]]
-
-
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
     with Server(port=0, controllers=False, rbac=True) as server:
@@ -107,30 +103,6 @@ def real(real_server: RealServer) -> Iterator[Ask]:
         yield ask
         for plural in ("clusterroles", "clusterrolebindings"):
             ask("DELETE", f"{API}/{plural}?labelSelector=of%3Dtests")
-
-
-def asking(connection: HTTPConnection, known: dict[str, str]) -> Ask:
-    def ask(
-        method: str, path: str, body: Any = None, user: str = "", groups: tuple[str, ...] = ()
-    ) -> tuple[int, JsonObject]:
-        connection.putrequest(method, path)
-        data = b"" if body is None else json.dumps(body).encode()
-        for name, value in {**known, "Content-Type": "application/json"}.items():
-            connection.putheader(name, value)
-        if user:
-            connection.putheader("Impersonate-User", user)
-        for group in groups:
-            connection.putheader("Impersonate-Group", group)
-        connection.putheader("Content-Length", str(len(data)))
-        connection.endheaders(data)
-        response = connection.getresponse()
-        text = response.read()
-        try:
-            return response.status, json.loads(text)
-        except ValueError:
-            return response.status, {"text": text.decode()}
-
-    return ask
 
 
 def rule(lot: Lot, *, is_of_cluster: bool) -> JsonObject:
@@ -325,6 +297,10 @@ def check_refusals(ours: Ask, real: Ask) -> None:
                 "/apis/apps/v1/deployments",
                 "/metrics",
                 "/logs/x",
+                f"/apis/none.example.com/v1/namespaces/{space}/things/{name}/status",
+                "/apis/none.example.com/v1/things",
+                "/api/v1/namespaces/default/things",
+                "/apis/none.example.com/v1",
             )
         )
         who = {"user": lot.of(USERS), "groups": tuple(lot.some(GROUPS[:2], 2))}

@@ -12,7 +12,6 @@ from functools import partial
 
 from kubescene.apiserver.access import (
     AllowAll,
-    Attributes,
     Authorizer,
     by_prefix,
     forbidden,
@@ -21,6 +20,7 @@ from kubescene.apiserver.access import (
 from kubescene.apiserver.access.escalation import EscalationCheck
 from kubescene.apiserver.access.rbac import Rbac
 from kubescene.apiserver.access.tokens import ANONYMOUS, TokenFile
+from kubescene.apiserver.audit import NOBODY, AuditTrail
 from kubescene.apiserver.bodies import LARGE
 from kubescene.apiserver.engine_thread import SHUTTING_DOWN, EngineStoppedError, EngineThread
 from kubescene.apiserver.kubernetes.discovery import DiscoveryDocuments
@@ -28,7 +28,7 @@ from kubescene.apiserver.kubernetes.field_validation import FieldValidation
 from kubescene.apiserver.kubernetes.listing import ListServer
 from kubescene.apiserver.kubernetes.measured import MEASURED_TYPES, MetricsPages
 from kubescene.apiserver.kubernetes.pages import Health, ServerPages
-from kubescene.apiserver.kubernetes.paths import find_target, verb_of
+from kubescene.apiserver.kubernetes.paths import asked_of, find_target
 from kubescene.apiserver.kubernetes.rendering import Renderer
 from kubescene.apiserver.kubernetes.resources import ResourceRequests
 from kubescene.apiserver.kubernetes.watches import WatchStreams
@@ -61,7 +61,7 @@ from kubescene.apiserver.simulator.scenarios import ScenarioPages
 from kubescene.apiserver.simulator.scheduler_configuration import SchedulerConfigurationPage
 from kubescene.apiserver.simulator.timelines import TimelineStreams
 from kubescene.apiserver.simulator.worlds import Worlds
-from kubescene.apiserver.table import RouteTable, takes
+from kubescene.apiserver.table import PatternRows, RouteTable, takes
 from kubescene.apiserver.traffic.pages import TrafficPages
 from kubescene.apiserver.turnstile import Turnstile
 from kubescene.apiserver.ui import UiPages
@@ -91,8 +91,10 @@ class ApiServer:
         opened: OpenedRuns | None = None,
         max_body: int = DEFAULT_MAX_BODY,
         allow_extenders: bool = False,
+        audit: AuditTrail | None = None,
     ) -> None:
         cluster = engine.cluster
+        self.audit = audit
         self.engine = engine
         self.registry = cluster.registry
         self.registry.track_fields = True
@@ -190,6 +192,8 @@ class ApiServer:
             await self._serve(request)
         finally:
             request.finish()
+            if self.audit is not None:
+                self.audit.forget(request)
 
     async def _serve(self, request: Request) -> None:
         response: Response | None
@@ -210,22 +214,25 @@ class ApiServer:
                 InternalError("Internal error occurred: the server's log has the details")
             )
         if response is not None:
-            if request.wants_indentation:
-                is_long = len(response.body) > LARGE
-                response = (
-                    await asyncio.to_thread(indented, response) if is_long else indented(response)
-                )
-            if len(response.body) >= SMALLEST:
-                response = await packed(response, request.header(b"accept-encoding"))
-            await response.send(request.send, request.warnings)
+            await self._send(response, request)
+        if self.audit is not None:
+            self.audit.complete(request, response)
+
+    async def _send(self, response: Response, request: Request) -> None:
+        if request.wants_indentation:
+            is_long = len(response.body) > LARGE
+            response = (
+                await asyncio.to_thread(indented, response) if is_long else indented(response)
+            )
+        if len(response.body) >= SMALLEST:
+            response = await packed(response, request.header(b"accept-encoding"))
+        await response.send(request.send, request.warnings)
 
     async def _answer(self, request: Request) -> Response | None:
         """The response, or None when it has been sent already."""
         scope = request.scope
         self.origins.check(scope)
-        actor, request.path = self._authenticate(scope)
-        request.actor = impersonated(actor, scope["headers"], self.authorizer)
-        entry = self.table.find(request)
+        entry = self._identify(request)
         if not self._is_open and request.actor is not ANONYMOUS:
             self._authorize(request)
         if entry is None:
@@ -241,14 +248,30 @@ class ApiServer:
                 return answer
         return await route.handler(request)
 
+    def _identify(self, request: Request) -> PatternRows | None:
+        """Who asks, and the rows for what is asked: with these, the audit log begins."""
+        scope = request.scope
+        try:
+            actor, request.path = self._authenticate(scope)
+        except UnauthorizedError:
+            if self.audit is not None:
+                self.table.find(request)
+                self.audit.begin(request, NOBODY)
+            raise
+        entry = self.table.find(request)
+        if self.audit is not None:
+            self.audit.begin(request, actor)
+        request.actor = impersonated(actor, scope["headers"], self.authorizer)
+        if self.audit is not None and request.actor is not actor:
+            self.audit.impersonated(request)
+        return entry
+
     def _authorize(self, request: Request) -> None:
         """403 in kube-apiserver's words unless the actor may."""
-        actor, target = request.actor, request.target
-        if target is None:
-            verb, wanted = request.method.lower(), Attributes(path=request.path)
-        else:
-            verb, wanted = verb_of(request, target), target.attributes
+        actor, (verb, wanted) = request.actor, asked_of(request)
         permission = self.authorizer.permission(actor, verb, wanted)
+        if self.audit is not None:
+            self.audit.permitted(request, permission)
         if not permission.is_given:
             raise forbidden(actor, verb, wanted, permission.reason)
 

@@ -150,9 +150,14 @@ class Request:
         return self._body
 
     @property
+    def body_read(self) -> bytes:
+        """The body, as far as it has been asked for."""
+        return self._body or b""
+
+    @property
     def size(self) -> int:
         """Of the body, as far as it has been asked for."""
-        return len(self._body or b"")
+        return len(self.body_read)
 
     @property
     def resource(self) -> "RequestTarget":

@@ -24,6 +24,7 @@ from kubescene.apiserver.access import Authorizer
 from kubescene.apiserver.access.rbac import Rbac, furnish_roles
 from kubescene.apiserver.access.security import Security
 from kubescene.apiserver.app import ApiServer
+from kubescene.apiserver.audit import AuditTrail
 from kubescene.apiserver.engine_thread import EngineThread
 from kubescene.apiserver.origins import Origins, is_local_address
 from kubescene.apiserver.requests import DEFAULT_MAX_BODY
@@ -215,6 +216,7 @@ class Server:
     ``rbac``: Roles say who may do what. ``warm``: what simulates traffic is loaded while nobody
     asks for it. Whoever takes longer than ``request_timeout_s`` for the headers or the body of a
     request is cut off. ``security``: https with tokens, without which only this machine is served.
+    ``audit``: where it is told who asked for what.
     """
 
     def __init__(
@@ -234,6 +236,7 @@ class Server:
         security: Security | None = None,
         warm: bool = False,
         request_timeout_s: float = REQUEST_TIMEOUT_S,
+        audit: AuditTrail | None = None,
     ) -> None:
         is_local = is_local_address(host)
         if security is None and not is_local:
@@ -274,6 +277,7 @@ class Server:
             opened=opened,
             max_body=max_body,
             allow_extenders=allow_extenders,
+            audit=audit,
         )
         self._socket = _listen(host, port)
         self.host = host
@@ -311,6 +315,8 @@ class Server:
             self._stop_engine()
             self.scenarios.close()
             self.cluster.store.close()
+            if self.app.audit is not None:
+                self.app.audit.close()
             self._socket.close()
 
     def _stop_engine(self) -> None:

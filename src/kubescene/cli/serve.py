@@ -17,6 +17,7 @@ from kubescene.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from kubescene.apiserver.access.security import Security
+    from kubescene.apiserver.audit import AuditTrail
     from kubescene.apiserver.server import Server
     from kubescene.apiserver.traffic.pages import TrafficPages
     from kubescene.clock.clocks import PacedClock
@@ -32,6 +33,25 @@ AllowExtenders: TypeAlias = Annotated[
 AllowRemote: TypeAlias = Annotated[
     bool,
     typer.Option(help="Listen on an address that others can reach, by https and with tokens."),
+]
+AuditBackups: TypeAlias = Annotated[
+    int, typer.Option(min=0, help="How many audit logs that were put aside are kept; 0: all.")
+]
+AuditPath: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        metavar="FILE", help="Tell here who asked for what, as kube-apiserver does; - is stdout."
+    ),
+]
+AuditPolicy: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="An audit.k8s.io/v1 Policy: how much of what; without it Metadata of everything.",
+    ),
+]
+AuditSize: TypeAlias = Annotated[
+    int, typer.Option(min=1, help="Megabytes after which the audit log is put aside.")
 ]
 Autoscalers: TypeAlias = Annotated[
     list[str] | None,
@@ -158,6 +178,10 @@ def serve(
     tls_key: TlsKey = None,
     tls_ca: TlsAuthority = None,
     tls_name: TlsNames = None,
+    audit_log_path: AuditPath = "",
+    audit_policy_file: AuditPolicy = None,
+    audit_log_maxsize: AuditSize = 100,
+    audit_log_maxbackup: AuditBackups = 0,
 ) -> None:
     """Serve a simulated cluster to kubectl and client libraries.
 
@@ -168,6 +192,7 @@ def serve(
     if not is_secure:
         about.check_unused()
     security = about.security(host, data_dir) if is_secure else None
+    audit = audit_trail(audit_log_path, audit_policy_file, audit_log_maxsize, audit_log_maxbackup)
     clock_named(clock)
     results = strategy_named(results_strategy)
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
@@ -217,6 +242,7 @@ def serve(
         rbac=rbac,
         security=security,
         warm=True,
+        audit=audit,
     )
     server.stage.waiters = waiters
     welcome(server.url, security, is_opened=open_pages)
@@ -256,6 +282,18 @@ class TlsOptions:
                 "--identities, --tls-cert, --tls-key, --tls-ca and --tls-name are for https: "
                 "say --tls"
             )
+
+
+def audit_trail(path: str, policy: Path | None, size: int, backups: int) -> "AuditTrail | None":
+    """Where it is told who asked for what; raises `ConfigurationError`."""
+    if not path:
+        if policy is not None:
+            raise ConfigurationError("--audit-policy-file needs --audit-log-path: where to tell it")
+        return None
+    from kubescene.apiserver.audit import METADATA_OF_ALL, AuditLog, AuditTrail, read_policy
+
+    told = METADATA_OF_ALL if policy is None else read_policy(policy)
+    return AuditTrail(AuditLog(path, size, backups), told)
 
 
 def identities_in(data_dir: Path | None) -> Path:

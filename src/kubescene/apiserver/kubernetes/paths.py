@@ -7,6 +7,7 @@ subresources are called decides. A path that fits nothing has no target, and is 
 """
 
 from kubescene.api.scheme import Scheme
+from kubescene.apiserver.access import Attributes
 from kubescene.apiserver.requests import Request, RequestTarget
 from kubescene.errors import NotFoundError
 from kubescene.registry.preconditions import not_found
@@ -25,12 +26,38 @@ NAMESPACE_SUBRESOURCES = ("status", "finalize")
 
 def verb_of(request: Request, target: RequestTarget) -> str:
     """What is asked of a resource, as Kubernetes calls it."""
+    return _verb(request, is_collection=not target.name, is_watch=target.is_watch)
+
+
+def _verb(request: Request, *, is_collection: bool, is_watch: bool) -> str:
     verb = VERBS.get(request.method, request.method.lower())
-    if target.name:
+    if not is_collection:
         return verb
     if verb == "get":
-        return "watch" if target.is_watch or request.flag("watch") else "list"
+        return "watch" if is_watch or request.flag("watch") else "list"
     return "deletecollection" if verb == "delete" else verb
+
+
+def asked_of(request: Request) -> tuple[str, Attributes]:
+    """The verb, and what it is about: a resource that nobody here knows is one all the same."""
+    if request.target is not None:
+        return verb_of(request, request.target), request.target.attributes
+    parts = request.path.strip("/").split("/")
+    own = {"api": 2, "apis": 3}.get(parts[0], len(parts))
+    if len(parts) <= own:
+        return request.method.lower(), Attributes(path=request.path)
+    group, version = parts[1] if own == 3 else "", parts[own - 1]
+    rest = parts[own:]
+    is_watch = rest[0] == "watch" and len(rest) > 1
+    rest = rest[is_watch:]
+    namespace = ""
+    if rest[0] == NAMESPACES and len(rest) > 1:
+        namespace = rest[1]
+        if len(rest) > 2 and rest[2] not in NAMESPACE_SUBRESOURCES:
+            rest = rest[2:]
+    resource, name, part = (*rest, "", "")[:3]
+    verb = _verb(request, is_collection=not name, is_watch=is_watch)
+    return verb, Attributes(group, version, resource, part, namespace, name)
 
 
 def find_target(scheme: Scheme, path: str) -> RequestTarget | None:
