@@ -22,7 +22,7 @@ HEADER = b"audit-id"
 MOST = 10 * 1024 * 1024
 """Bytes of what was asked and answered in one event; more is left out, and the event says so."""
 SHORT = 16 * 1024
-"""Bytes of an answer that is looked at for what it says of failure, though it is not told itself."""
+"""Bytes of an answer that is looked at for the failure that it tells, though it stays out."""
 LEFT_OUT: JsonObject = {}
 """Stands for an answer that is too large."""
 TRUNCATED = "audit.k8s.io/truncated"
