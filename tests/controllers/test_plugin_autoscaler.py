@@ -3,9 +3,10 @@
 import shlex
 from copy import deepcopy
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
+from rich.console import Console
 
 import kubescene
 from controllers.test_horizontal_autoscaler import TARGET, autoscaler, usage
@@ -23,9 +24,10 @@ from kubescene.autoscalers import (
     ProcessAutoscaler,
     StatRequest,
 )
+from kubescene.cli.run.interactive import Session
 from kubescene.cluster import ClusterOptions, ClusterWorld
 from kubescene.controllers.kubelet import KubeletDelays
-from kubescene.errors import ConfigurationError
+from kubescene.errors import AutoscalerError, ConfigurationError
 from kubescene.runs.examination import remarks
 from kubescene.runs.requests import RunRequest
 from kubescene.runs.staging import registrations
@@ -450,6 +452,101 @@ def test_a_run_takes_classes() -> None:
     assert result.tables["scaling"].rows
     without = kubescene.run(given)
     assert without.cluster.get("deployments", "web")["spec"]["replicas"] == 1
+
+
+class Counted(Scripted):
+    """Is counted as it is made and given back."""
+
+    open: ClassVar[list["Counted"]] = []
+    last: ClassVar[list[tuple[Any, ...]]] = []
+
+    def __init__(self) -> None:
+        super().__init__()
+        Counted.open.append(self)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Counted":
+        twin = Counted()
+        twin.told, twin.answers = [*self.told], deepcopy(self.answers, memo)
+        return twin
+
+    def close(self) -> None:
+        Counted.open.remove(self)
+        if self.told:
+            Counted.last[:] = self.told[-1:]
+
+
+@pytest.fixture
+def counted() -> type[Counted]:
+    Counted.open.clear()
+    Counted.last.clear()
+    return Counted
+
+
+def interrupted(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def ends_in(how: str, monkeypatch: pytest.MonkeyPatch) -> JsonObject:
+    """A scenario that is fine, that fails, or that somebody interrupts in its middle."""
+    given = scenario(deployment(1), scripted(2))
+    if how == "failed":
+        given["spec"]["operations"].insert(-1, {"id": "no", "step": 3, "deleteOperation": NOBODY})
+    if how == "interrupted":
+        asked = Counted.horizontal_recommendation
+        monkeypatch.setattr(
+            Counted, "horizontal_recommendation", lambda *each: asked(*each) and interrupted()
+        )
+    return given
+
+
+NOBODY = {
+    "typeMeta": {"apiVersion": "v1", "kind": "Pod"},
+    "objectMeta": {"name": "nobody", "namespace": "default"},
+}
+
+
+@pytest.mark.parametrize("how", ["well", "failed", "interrupted"])
+def test_a_run_that_is_over_gives_its_autoscalers_back(
+    how: str, counted: type[Counted], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = ends_in(how, monkeypatch)
+    if how == "interrupted":
+        with pytest.raises(KeyboardInterrupt):
+            kubescene.run(given, autoscalers=[counted])
+    else:
+        assert kubescene.run(given, autoscalers=[counted]).ok is (how == "well")
+    assert counted.open == []
+    assert [each[2:] for each in counted.last] == [("DELETE",)]
+
+
+def test_a_world_that_goes_on_after_its_run_has_a_new_one(counted: type[Counted]) -> None:
+    result = kubescene.run(scenario(deployment(1), scripted(2, 5)), autoscalers=[counted])
+    assert counted.open == []
+    result.cluster.advance("30s")
+    assert len(counted.open) == 1
+    assert replicas(result.cluster) == 5
+
+
+def test_one_that_cannot_be_given_back_is_named(tmp_path: Path) -> None:
+    class Stuck(Scripted):
+        def close(self) -> None:
+            if self.told:
+                raise OSError("no way")
+
+    given = scenario(deployment(1), scripted(2))
+    with pytest.raises(AutoscalerError, match=r"scripted.example.com' at close: OSError: no way"):
+        kubescene.run(given, autoscalers=[Stuck], out=tmp_path / "out")
+    assert (tmp_path / "out" / "summary.json").exists()
+
+
+def test_playing_by_hand_gives_them_back(
+    counted: type[Counted], capsys: pytest.CaptureFixture[str]
+) -> None:
+    request = RunRequest(scenario=scenario(deployment(1), scripted(2)), autoscalers=(counted,))
+    session = Session(request, Console())
+    session.run(["major", "major", "back", "end", "quit"])
+    assert "Succeeded" in capsys.readouterr().out
+    assert counted.open == []
 
 
 def test_a_process_is_told_and_asked_the_same(tmp_path: Path) -> None:

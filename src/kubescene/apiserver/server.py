@@ -31,7 +31,7 @@ from kubescene.apiserver.requests import DEFAULT_MAX_BODY
 from kubescene.apiserver.traffic.pages import TrafficPages
 from kubescene.clock import WallClock
 from kubescene.cluster import ClusterOptions, ClusterWorld
-from kubescene.errors import ConfigurationError
+from kubescene.errors import ConfigurationError, KubesceneError
 from kubescene.garbage import serving, tidy
 from kubescene.live import LiveScenarios
 from kubescene.outside.stage import OutsideStage
@@ -312,19 +312,29 @@ class Server:
             sys.setswitchinterval(interval)
             self._uvicorn.warming.join()
             self.app.traffic.close()
-            self._stop_engine()
+            if self._stop_engine():
+                self._conclude()
             self.scenarios.close()
             self.cluster.store.close()
             if self.app.audit is not None:
                 self.app.audit.close()
             self._socket.close()
 
-    def _stop_engine(self) -> None:
+    def _stop_engine(self) -> bool:
         """Let the engine finish what was submitted; go on without one that never does."""
-        if not self.engine.stop(GRACE_S):
+        is_over = self.engine.stop(GRACE_S)
+        if not is_over:
             _log.error(
                 "the engine is stuck and did not end within %d s: leaving without it", GRACE_S
             )
+        return is_over
+
+    def _conclude(self) -> None:
+        """Code of others hears that it is over; what it does then does not keep the rest."""
+        try:
+            self.cluster.conclude()
+        except KubesceneError as error:
+            _log.error("%s", error)
 
     def start(self) -> None:
         """Serve on a thread; returns when requests are answered."""

@@ -6,7 +6,7 @@ never one that an object, a file or a request names.
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import count
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from kubescene.autoscalers.dispatcher import Dispatcher
 from kubescene.autoscalers.interfaces import AutoscalerPlugin
@@ -21,8 +21,8 @@ SHORT = {
     "VerticalPodAutoscaler": "vpa",
     "ConcurrencyAutoscaler": "concurrency",
 }
-_SHARED = count(1)
-"""Worlds that share a process need partitions of different names."""
+SHARED_PARTITIONS = count(1)
+"""Worlds and traffic runs that share a process need partitions of different names."""
 
 
 def type_of(object: Mapping[str, Any]) -> str:
@@ -34,23 +34,43 @@ def type_of(object: Mapping[str, Any]) -> str:
     return f"{short}.{version}.{group if '.' in group else f'{group}.k8s.io'}"
 
 
-def available_in_cluster(sources: Sequence[PluginSource], stat_window: Nanoseconds) -> Dispatcher:
+class OwnOptions(NamedTuple):
+    """Options of our own autoscalers, by their names."""
+
+    horizontal: Mapping[str, Any] = {}
+    recommender: Mapping[str, Any] = {}
+    updater: Mapping[str, Any] = {}
+
+
+NO_OPTIONS = OwnOptions()
+
+
+def available_in_cluster(
+    sources: Sequence[PluginSource], stat_window: Nanoseconds, options: OwnOptions = NO_OPTIONS
+) -> Dispatcher:
     """A dispatcher for the objects of one world, where a stat speaks of so long a time."""
     # Imported when the first object wants one.
     from kubescene.autoscalers.concurrency import ConcurrencyPlugin
     from kubescene.autoscalers.horizontal import HorizontalOptions
     from kubescene.autoscalers.horizontal.plugin import HorizontalPlugin
+    from kubescene.autoscalers.vertical.options import RecommenderOptions, UpdaterOptions
+    from kubescene.autoscalers.vertical.plugin import VerticalPlugin
 
     own = [_one_of(each) for each in sources]
     check_distinct(own)
     shared = any(isinstance(each, AutoscalerPlugin) for each in sources)
     dispatcher = Dispatcher(
         [
-            HorizontalPlugin(HorizontalOptions(), stat_window=stat_window),
+            HorizontalPlugin(HorizontalOptions(**options.horizontal), stat_window=stat_window),
+            VerticalPlugin(
+                RecommenderOptions(**options.recommender),
+                UpdaterOptions(**options.updater),
+                any_container=False,
+            ),
             ConcurrencyPlugin(),
             *installed_autoscalers(),
         ],
-        partitions=_SHARED if shared else None,
+        partitions=SHARED_PARTITIONS if shared else None,
     )
     for plugin, source in zip(own, sources, strict=True):
         dispatcher.register(plugin, shared=plugin is source)
@@ -59,7 +79,11 @@ def available_in_cluster(sources: Sequence[PluginSource], stat_window: Nanosecon
 
 def types_in_cluster(sources: Sequence[PluginSource]) -> list[str]:
     """The types of objects that somebody takes."""
-    return available_in_cluster(sources, SECOND).types
+    dispatcher = available_in_cluster(sources, SECOND)
+    try:
+        return dispatcher.types
+    finally:
+        dispatcher.close()
 
 
 def _one_of(source: PluginSource) -> AutoscalerPlugin:

@@ -117,9 +117,18 @@ class Dispatcher:
         return Partition(str(next(self._partitions)), chosen)
 
     def close(self) -> None:
-        """Nobody will ask any more: every autoscaler may give back what it holds."""
+        """Nobody will ask any more: every autoscaler may give back what it holds.
+
+        Each is told, whoever fails; the first failure is an `AutoscalerError`.
+        """
+        failures = []
         for plugin in self._own:
-            plugin.close()
+            try:
+                call(Chosen(plugin, Autoscaler(plugin.types[0])), "close", _close, plugin)
+            except AutoscalerError as error:
+                failures.append(error)
+        if failures:
+            raise failures[0]
 
 
 class Partition:
@@ -207,6 +216,10 @@ class Partition:
         if to.can(Capability.EVENT):
             request = EventRequest(self.name, now, event, object)
             call(to, f"Event {event.name} {type(object).__name__}", to.plugin.event, request)
+
+
+def _close(plugin: AutoscalerPlugin) -> None:
+    plugin.close()
 
 
 def call(chosen: Chosen, name: str, method: Callable[[Any], A], request: Any) -> A:

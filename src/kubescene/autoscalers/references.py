@@ -4,7 +4,8 @@ They are imported by name, or started as commands: both must come from whoever s
 never from a TrafficRun or a request.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
@@ -66,6 +67,17 @@ def started(commands: Sequence[str]) -> list[AutoscalerPlugin]:
             each.close()
         raise
     return plugins
+
+
+@contextmanager
+def running(commands: Sequence[str]) -> Iterator[list[AutoscalerPlugin]]:
+    """The same for as long as they are needed."""
+    plugins = started(commands)
+    try:
+        yield plugins
+    finally:
+        for each in plugins:
+            each.close()
 
 
 def check_distinct(plugins: Sequence[AutoscalerPlugin]) -> None:

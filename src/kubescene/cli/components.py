@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from kubescene.autoscalers.available import PluginSource
+    from kubescene.autoscalers.interfaces import AutoscalerPlugin
     from kubescene.cluster import ClusterOptions
     from kubescene.controllers.registrations import ControllerRegistrations
     from kubescene.outside.waiters import Waiters
@@ -47,6 +48,11 @@ def scheduler_with(
 
 def autoscalers_named(references: Sequence[str]) -> "list[PluginSource]":
     """Autoscalers of PluginAutoscalers, by ``module:Class``; each can be made."""
+    return [*autoscaler_classes_named(references)]
+
+
+def autoscaler_classes_named(references: Sequence[str]) -> "list[type[AutoscalerPlugin]]":
+    """The same, where each world needs its own."""
     if not references:
         return []
     from kubescene.autoscalers.references import autoscaler_class, load_autoscaler

@@ -198,61 +198,59 @@ def serve(
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     # No other command should wait for the HTTP stack.
     from kubescene.apiserver.traffic.pages import TrafficPages
-    from kubescene.autoscalers.references import started
+    from kubescene.autoscalers.references import running
     from kubescene.cli.components import autoscalers_named, names_in, scheduler_with, waiters_named
     from kubescene.cluster import ClusterOptions
 
-    pages = TrafficPages(
-        data_dir,
-        autoscaler or (),
-        commands=autoscaler_process or (),
-        most_requests=max_requests,
-        at_once=max_runs,
-    )
-    check_traffic(pages)
     waiters = waiters_named(waiter or ())
     scheduler = scheduler_with(plugin or (), scheduler_config, feature_gates)
     scheduler = replace(scheduler, annotations=annotate)
-    processes = started(autoscaler_process or ())
-    cluster = cluster_with(
-        ClusterOptions(
-            seed=seed,
-            events=True,
-            furnished=True,
-            scheduler=scheduler,
-            without=names_in(without or ()),
-            autoscaler_plugins=(*autoscalers_named(autoscaler or ()), *processes),
-        ),
-        controller or (),
-        clock,
-        data_dir,
-    )
-    for line in () if snapshot is None else restored(cluster, snapshot):
-        typer.echo(line)
-    server = listening(
-        cluster,
-        host,
-        port,
-        controllers=controllers,
-        max_body=max_body,
-        request_timeout_s=request_timeout,
-        allow_extenders=allow_extenders,
-        results=results,
-        traffic=pages,
-        rbac=rbac,
-        security=security,
-        warm=True,
-        audit=audit,
-    )
-    server.stage.waiters = waiters
-    welcome(server.url, security, is_opened=open_pages)
-    for line in (kept(data_dir), *left_out(cluster)):
-        typer.echo(line)
-    try:
+    # Objects of the cluster and traffic runs have the same processes.
+    with running(autoscaler_process or ()) as processes:
+        pages = TrafficPages(
+            data_dir,
+            autoscaler or (),
+            commands=autoscaler_process or (),
+            processes=processes,
+            most_requests=max_requests,
+            at_once=max_runs,
+        )
+        check_traffic(pages)
+        cluster = cluster_with(
+            ClusterOptions(
+                seed=seed,
+                events=True,
+                furnished=True,
+                scheduler=scheduler,
+                without=names_in(without or ()),
+                autoscaler_plugins=(*autoscalers_named(autoscaler or ()), *processes),
+            ),
+            controller or (),
+            clock,
+            data_dir,
+        )
+        for line in () if snapshot is None else restored(cluster, snapshot):
+            typer.echo(line)
+        server = listening(
+            cluster,
+            host,
+            port,
+            controllers=controllers,
+            max_body=max_body,
+            request_timeout_s=request_timeout,
+            allow_extenders=allow_extenders,
+            results=results,
+            traffic=pages,
+            rbac=rbac,
+            security=security,
+            warm=True,
+            audit=audit,
+        )
+        server.stage.waiters = waiters
+        welcome(server.url, security, is_opened=open_pages)
+        for line in (kept(data_dir), *left_out(cluster)):
+            typer.echo(line)
         server.run()
-    finally:
-        for each in processes:
-            each.close()
 
 
 @dataclass(frozen=True, slots=True)

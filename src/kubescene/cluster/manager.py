@@ -7,6 +7,7 @@ from kubescene.api.scheme import Scheme
 from kubescene.client import DirectClient
 from kubescene.clock import Clock, EventQueue, Streams
 from kubescene.control import Alarm, ControllerContext, Slot, Timers
+from kubescene.control.loops import Concluding
 from kubescene.controllers.registrations import ControllerRegistrations
 from kubescene.instruments import Instruments
 from kubescene.recording import SILENT, EventRecorder, EventStamps, Recorder
@@ -60,6 +61,13 @@ class ControllerManager:
             self._let_go(slot, self._clients.pop(slot.name), self._recorders.pop(slot.name))
         self.slots.clear()
         self.usage.clear()
+
+    def conclude(self) -> None:
+        """A run is over, and its world may still be looked at."""
+        for slot in self.slots:
+            controller: object = slot.controller
+            if isinstance(controller, Concluding):
+                controller.conclude()
 
     def restart(self, name: str) -> None:
         """Make one controller anew where it stands; the old one goes when there is a new one."""

@@ -96,6 +96,10 @@ class ClusterWorld(Cluster):
         self._define()
         return self.manager.start(names)
 
+    def conclude(self) -> None:
+        """A run is over: what controllers hold of others is given back, and nothing changes."""
+        self.manager.conclude()
+
     def stop(self) -> None:
         """Let all controllers go: their watches end, and what they had planned is forgotten."""
         if self.manager.slots:

@@ -91,6 +91,15 @@ class Releasing(Protocol):
         ...
 
 
+@runtime_checkable
+class Concluding(Protocol):
+    """A controller that holds what is not of this world: code of others, and their processes."""
+
+    def conclude(self) -> None:
+        """A run is over: give that back. Whoever turns it all the same lets it begin anew."""
+        ...
+
+
 NOBODY = Actor("controller")
 """Who a controller is that somebody turns by hand."""
 

@@ -48,13 +48,11 @@ class Patch(Struct, frozen=True):
     subresource: str = ""
     notice: Notice | None = None
     options: WriteOptions = NO_OPTIONS
+    fact: Struct | None = None
 
 
 class Scale(Struct, frozen=True):
-    """Ask for this many replicas, through the ``scale`` subresource.
-
-    The ``fact`` is told once it has been accepted.
-    """
+    """Ask for this many replicas, through the ``scale`` subresource."""
 
     ref: ObjectRef
     replicas: int
@@ -68,6 +66,7 @@ class Evict(Struct, frozen=True):
     pod: ObjectRef
     options: DeleteOptions = PLAIN_DELETE
     notice: Notice | None = None
+    fact: Struct | None = None
 
 
 class Delete(Struct, frozen=True):
@@ -77,7 +76,7 @@ class Delete(Struct, frozen=True):
 
 
 Write = Create | Update | Patch | Scale | Evict | Delete
-"""One request. Its ``notice`` is told once it has been accepted."""
+"""One request. Its ``notice``, and its ``fact``, are told once it has been accepted."""
 
 
 class Plan(Struct, frozen=True):

@@ -125,7 +125,7 @@ class ReconcilerController:
                 return self._carry_out(key, repair) or wrote
             if recorder.on and write.notice is not None:
                 recorder.tell(write.notice.naming(record.name))
-            if isinstance(write, Scale) and write.fact is not None:
+            if isinstance(write, Scale | Evict | Patch) and write.fact is not None:
                 self._context.tell(write.fact)
         if plan.requeue_after is not None:
             self._look_again(key, self._context.clock.now() + plan.requeue_after)

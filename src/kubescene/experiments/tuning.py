@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, Protocol, TypeAlias
 
+from kubescene.autoscalers.available import PluginSource
 from kubescene.errors import ConfigurationError
 from kubescene.experiments.combinations import ScenarioSource, Seeds, of_choices, seeds_of
 from kubescene.experiments.estimates import Estimate, estimate
@@ -127,6 +128,8 @@ def tune(
     prices: Prices | str | Path | None = None,
     scheduler: SchedulerOptions | None = None,
     reconcilers: Sequence[type] = (),
+    autoscalers: Sequence[PluginSource] = (),
+    autoscaler_processes: Sequence[str] = (),
     watcher: RunWatcher | None = None,
 ) -> TuningResult:
     """Try combinations of settings of a scenario; what is wrong with the input is raised first.
@@ -148,7 +151,14 @@ def tune(
     batch = AT_ONCE if search == "optuna" else whole
     while len(found) < whole and (points := proposer.propose(min(batch, whole - len(found)))):
         choices = [settings_of(axes, point) for point in points]
-        several = of_choices(scenario, scheduler, choices, reconcilers=reconcilers)
+        several = of_choices(
+            scenario,
+            scheduler,
+            choices,
+            reconcilers=reconcilers,
+            autoscalers=autoscalers,
+            autoscaler_processes=autoscaler_processes,
+        )
         measures = [measure_named(name)[0] for name in goal.names]
         check_measures(
             [*dict.fromkeys(measures)], (each.request.scenario for each in several), priced

@@ -204,15 +204,11 @@ def _played(
     check_measures(request.measures)
     if not request.autoscaler_processes:
         return _played_with(request, instruments, listed)
-    from kubescene.autoscalers.references import started
+    from kubescene.autoscalers.references import running
 
-    processes = started(request.autoscaler_processes)
-    try:
+    with running(request.autoscaler_processes) as processes:
         every = (*request.autoscalers, *processes)
         return _played_with(replace(request, autoscalers=every), instruments, listed)
-    finally:
-        for each in processes:
-            each.close()
 
 
 def _played_with(
@@ -233,7 +229,10 @@ def _played_with(
                 sink.finish(run.scenario.header(), events, summary, fold.ledger)
     finally:
         LITTER.facts += len(run.log)
-        sink.close()
+        try:
+            sink.close()
+        finally:
+            run.cluster.conclude()
     live = run.scenario
     assert isinstance(live, ScenarioResource)
     return Run(

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 
+from kubescene.autoscalers.interfaces import AutoscalerPlugin
 from kubescene.autoscalers.vertical.options import RecommenderOptions
 from kubescene.cluster import ClusterOptions, ClusterWorld
 from kubescene.controllers.kubelet import KubeletDelays
@@ -38,6 +39,8 @@ class WhatIf:
 
     ``start_delay`` is how long a pod takes from its place to being ready; ``scheduler`` is a
     KubeSchedulerConfiguration (a file or an object), else the snapshot's, else the default one.
+    ``autoscalers`` are classes that PluginAutoscalers of the snapshot may choose: each copy of the
+    world has its own, so another process cannot be one.
     """
 
     def __init__(
@@ -47,12 +50,14 @@ class WhatIf:
         scheduler: SchedulerSource | None = None,
         start_delay: str = "0s",
         prices: Prices | None = None,
+        autoscalers: Sequence[type[AutoscalerPlugin]] = (),
         seed: int = 0,
     ) -> None:
         self.snapshot = snapshot
         self._delays = KubeletDelays(parse_duration(start_delay), 0, 0)
         self._start_delay = start_delay
         self._prices = prices
+        self._autoscalers = tuple(autoscalers)
         self._seed = seed
         config = snapshot.scheduler_config
         own = None if config is None else CONFIGURATION | config
@@ -79,6 +84,7 @@ class WhatIf:
                 start=snapshot.taken_at,
                 kubelet=self._delays,
                 scheduler=scheduler or self._scheduler,
+                autoscaler_plugins=self._autoscalers,
             )
         )
         refused = list(restore(world.registry, snapshot))

@@ -7,10 +7,10 @@ serves all runs that have an object of its type, each in a partition of its own.
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import count
 from typing import NamedTuple
 
 from kubescene.autoscalers import AutoscalerPlugin
+from kubescene.autoscalers.available import SHARED_PARTITIONS
 from kubescene.autoscalers.dispatcher import Dispatcher
 from kubescene.autoscalers.references import load_autoscaler, named, started
 from kubescene.traffic import TrafficRun
@@ -26,17 +26,27 @@ class RunAutoscalers(NamedTuple):
 
 
 class OfferedAutoscalers:
-    """``classes`` as module:Class, and ``commands``: both from whoever starts the server."""
+    """``classes`` as module:Class, and ``commands``: both from whoever starts the server.
 
-    def __init__(self, classes: Sequence[str], commands: Sequence[str]) -> None:
+    ``processes`` are those behind the commands, if somebody else has started them and will end
+    them.
+    """
+
+    def __init__(
+        self,
+        classes: Sequence[str],
+        commands: Sequence[str],
+        processes: Sequence[AutoscalerPlugin] | None = None,
+    ) -> None:
         self._classes = tuple(classes)
         self._commands = tuple(commands)
-        self._processes = started(commands)
+        self._own = started(commands) if processes is None else []
+        self._processes = self._own if processes is None else processes
         # Runs share processes, so their partitions must have names of their own.
-        self._partitions = count(1)
+        self._partitions = SHARED_PARTITIONS
 
     def close(self) -> None:
-        for each in self._processes:
+        for each in self._own:
             each.close()
 
     def used_by(self, run: TrafficRun) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from kubescene.runs.catalogue import TRAFFIC_FILE
 
 if TYPE_CHECKING:
     from kubescene.apiserver.traffic.runs import TrafficRuns
+    from kubescene.autoscalers import AutoscalerPlugin
     from kubescene.traffic.store import RunStore
 
 MOST_REQUESTS = 5_000_000
@@ -26,7 +27,7 @@ class TrafficPages:
     """Answers for `RUN` and `RUNS`.
 
     Runs are kept in ``folder``, or in memory; ``autoscalers`` are those of users, as module:Class,
-    ``commands`` those that have processes of their own.
+    ``commands`` those that have processes of their own; ``processes``, if these are running.
     """
 
     def __init__(
@@ -35,6 +36,7 @@ class TrafficPages:
         autoscalers: Sequence[str] = (),
         *,
         commands: Sequence[str] = (),
+        processes: "Sequence[AutoscalerPlugin] | None" = None,
         most_requests: int = MOST_REQUESTS,
         at_once: int = MOST_AT_ONCE,
     ) -> None:
@@ -42,6 +44,7 @@ class TrafficPages:
         self.store_file = None if folder is None else folder / TRAFFIC_FILE
         self.autoscalers = tuple(autoscalers)
         self.commands = tuple(commands)
+        self.processes = processes
         self.most_requests = most_requests
         self.at_once = at_once
         self._runs: TrafficRuns | None = None
@@ -87,6 +90,7 @@ class TrafficPages:
                     self.store_file,
                     self.autoscalers,
                     self.commands,
+                    processes=self.processes,
                     most_requests=self.most_requests,
                     at_once=self.at_once,
                 )

@@ -37,6 +37,7 @@ from kubescene.apiserver.responses import Response, json_response
 from kubescene.apiserver.traffic import RUNS
 from kubescene.apiserver.traffic.autoscalers import OfferedAutoscalers
 from kubescene.autoscalers.dispatcher import Dispatcher
+from kubescene.autoscalers.interfaces import AutoscalerPlugin
 from kubescene.errors import (
     BadRequestError,
     ConflictError,
@@ -89,12 +90,13 @@ class TrafficRuns:
         autoscalers: Sequence[str],
         commands: Sequence[str],
         *,
+        processes: Sequence[AutoscalerPlugin] | None = None,
         most_requests: int,
         at_once: int,
     ) -> None:
         self.store = RunStore(store_file)
         try:
-            self._offered = OfferedAutoscalers(autoscalers, commands)
+            self._offered = OfferedAutoscalers(autoscalers, commands, processes)
         except BaseException:
             self.store.close()
             raise

@@ -36,6 +36,7 @@ from kubescene.autoscalers.vertical.amounts import CPU, MEMORY, RESOURCES, as_qu
 from kubescene.autoscalers.vertical.evictions import ResizeAttempts
 from kubescene.autoscalers.vertical.limits import amount_of
 from kubescene.autoscalers.vertical.objects import (
+    WILDCARD,
     ContainerRecommendation,
     ResourceList,
     VerticalPodAutoscaler,
@@ -278,8 +279,12 @@ class VerticalPlugin(PartitionedPlugin[VerticalPartition]):
         *,
         rule: Rule = "updater",
         faithful: bool = False,
+        any_container: bool = True,
     ) -> None:
+        """Without ``any_container``, a policy for a container that pods here do not have, which
+        are all but `CONTAINER`, is refused instead of having no effect."""
         super().__init__()
+        self._any_container = any_container
         self._options = options
         self._updater = updater
         self._rule: Rule = "seed" if faithful else rule
@@ -310,5 +315,12 @@ class VerticalPlugin(PartitionedPlugin[VerticalPartition]):
                 raise ConfigurationError(
                     f"spec.recommenders[0].name: there is no recommender {each.name!r} here, only "
                     f"{DEFAULT_RECOMMENDER!r}; leave the field out, or take an autoscaler plugin"
+                )
+        for number, policy in enumerate(vpa.policies):
+            if not self._any_container and policy.container_name not in (WILDCARD, CONTAINER):
+                raise ConfigurationError(
+                    f"spec.resourcePolicy.containerPolicies[{number}].containerName: behind the "
+                    f"interface a pod has one container: say {WILDCARD!r}, "
+                    f"not {policy.container_name!r}"
                 )
         return vpa

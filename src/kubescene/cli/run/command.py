@@ -176,10 +176,10 @@ def run_as_asked(path: Path, arguments: "RunArguments", server: str | None, *, d
             "--without cannot be used with --server: say it to `kubescene serve`, whose "
             "controllers play there"
         )
-    if (server is not None or arguments.outside) and arguments.has_autoscalers:
+    if server is not None and arguments.has_autoscalers:
         raise ConfigurationError(
-            "--autoscaler and --autoscaler-process cannot be used with --server or --outside: say "
-            "them to `kubescene serve`, whose world it is"
+            "--autoscaler and --autoscaler-process cannot be used with --server: say them to "
+            "`kubescene serve`, whose world it is"
         )
     # Whoever plays it here should not wait for what the others need.
     if server is not None:

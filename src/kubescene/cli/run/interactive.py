@@ -102,12 +102,16 @@ class Session:
         """Obey until the lines end, or one says ``quit``."""
         self._say("help shows the commands")
         self._state("")
-        for line in lines:
-            word, _, rest = line.strip().partition(" ")
-            if word in ("quit", "q"):
-                return
-            if word:
-                self._obey(SHORT.get(word, word), rest.strip())
+        try:
+            for line in lines:
+                word, _, rest = line.strip().partition(" ")
+                if word in ("quit", "q"):
+                    return
+                if word:
+                    self._obey(SHORT.get(word, word), rest.strip())
+        finally:
+            for scene in (*self._past, self._scene):
+                scene.cluster.conclude()
 
     def _obey(self, word: str, rest: str) -> None:
         command = self._commands.get(word)
@@ -154,6 +158,7 @@ class Session:
     def _back(self, _: str) -> None:
         if not self._past:
             raise ScenarioError("there is nothing to undo")
+        self._scene.cluster.conclude()
         self._scene = self._past.pop()
         self._where()
 

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kubescene.apiserver.server import Server
-from kubescene.cli.components import names_in, registered, waiters_named
+from kubescene.autoscalers.interfaces import AutoscalerPlugin
+from kubescene.autoscalers.references import running
+from kubescene.cli.components import autoscalers_named, names_in, registered, waiters_named
 from kubescene.cli.files import ScenarioFile, read_scenario
 from kubescene.cli.run.at_server import run_on_server
 from kubescene.cli.run.junit import told_to
@@ -30,7 +32,8 @@ def run_with_programs(path: Path, arguments: RunArguments) -> int:
         declared = declared_in(file, commands)
         refuse_twice(arguments, commands)
         with (
-            Server(world_of(arguments), port=0, controllers=False) as server,
+            running(arguments.autoscaler_processes) as processes,
+            Server(world_of(arguments, processes), port=0, controllers=False) as server,
             Supervisor(server.stage, server.engine.post, server.url) as supervisor,
         ):
             server.stage.waiters = waiters_named(arguments.waiters)
@@ -48,10 +51,13 @@ def run_with_programs(path: Path, arguments: RunArguments) -> int:
             )
 
 
-def world_of(arguments: RunArguments) -> ClusterWorld:
+def world_of(arguments: RunArguments, processes: Sequence[AutoscalerPlugin] = ()) -> ClusterWorld:
     """The world of the scenario, with what the command line brings to it."""
     options = ClusterOptions(
-        events=True, scheduler=arguments.scheduler(), without=names_in(arguments.without)
+        events=True,
+        scheduler=arguments.scheduler(),
+        without=names_in(arguments.without),
+        autoscaler_plugins=(*autoscalers_named(arguments.autoscalers), *processes),
     )
     controllers = registered(options, arguments.controllers)
     return ClusterWorld(

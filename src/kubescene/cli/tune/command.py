@@ -66,6 +66,8 @@ def tune(
     format: Format = "table",
     prices: options.Prices = None,
     quiet: Quiet = False,
+    autoscaler: options.Autoscalers = None,
+    autoscaler_process: options.AutoscalerProcesses = None,
 ) -> None:
     """Search the settings of a scenario for the cheapest that keep what they must.
 
@@ -94,5 +96,7 @@ def tune(
         format=format,
         prices=prices,
         quiet=quiet,
+        autoscalers=autoscaler or (),
+        autoscaler_processes=autoscaler_process or (),
     )
     raise typer.Exit(play_tune(arguments))

@@ -11,6 +11,7 @@ import msgspec
 from rich.console import Console
 
 from kubescene.cli.batch_progress import ConsoleTelling
+from kubescene.cli.components import autoscalers_named
 from kubescene.cli.files import complain, one_line
 from kubescene.cli.matrix.playing import INTERRUPTED, interrupted
 from kubescene.cli.run.playing import output_path
@@ -51,6 +52,8 @@ class TuneArguments:
     format: str = "table"
     prices: Path | None = None
     quiet: bool = False
+    autoscalers: Sequence[str] = ()
+    autoscaler_processes: Sequence[str] = ()
 
     def goal(self) -> Goal:
         names = [each for each in (self.minimize, self.maximize) if each]
@@ -86,6 +89,8 @@ def play_tune(arguments: TuneArguments) -> int:
                 executor=arguments.executor,
                 out=out,
                 prices=arguments.prices,
+                autoscalers=autoscalers_named(arguments.autoscalers),
+                autoscaler_processes=arguments.autoscaler_processes,
                 watcher=ConsoleTelling(progress, "played"),
             )
         except KeyboardInterrupt:

@@ -9,6 +9,7 @@ import orjson
 from rich.console import Console, RenderableType
 from rich.text import Text
 
+from kubescene.cli.components import autoscaler_classes_named
 from kubescene.cli.convert.sources import offered
 from kubescene.cli.files import complain
 from kubescene.durations import parse_duration
@@ -61,6 +62,7 @@ class WhatIfCommand:
     scheduler_config: Path | None = None
     start_delay: str = "0s"
     prices: Path | None = None
+    autoscalers: tuple[str, ...] = ()
     seed: int = 0
     format: str = ""
 
@@ -115,6 +117,7 @@ def ask(asked: WhatIfCommand) -> int:
         scheduler=scheduler,
         start_delay=asked.start_delay,
         prices=price_list(asked.prices),
+        autoscalers=autoscaler_classes_named(asked.autoscalers),
         seed=asked.seed,
     )
     answer = QUESTIONS[name](what_if, asked, terms)

@@ -110,6 +110,7 @@ def what_if(
         str, typer.Option(metavar="DURATION", help="From a pod's place to its being ready.")
     ] = "0s",
     prices: options.Prices = None,
+    autoscaler: options.Autoscalers = None,
     seed: Annotated[int, typer.Option(help="Where names and chance begin.")] = 0,
     format: Annotated[
         str, typer.Option(metavar="NAME", help="The form of the snapshot, if it is in doubt.")
@@ -152,6 +153,7 @@ def what_if(
         scheduler_config=scheduler_config,
         start_delay=start_delay,
         prices=prices,
+        autoscalers=tuple(autoscaler or ()),
         seed=seed,
         format=format,
     )

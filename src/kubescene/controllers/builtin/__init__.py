@@ -121,7 +121,7 @@ def table(
         Registration(KEDA, keda_operator, offers=KEDA_OFFERS),
         Registration(
             PLUGINS,
-            partial(plugin_autoscalers, sources=autoscaler_plugins),
+            partial(plugin_autoscalers, sources=autoscaler_plugins, settings=autoscaling),
             offers=PLUGIN_OFFERS,
         ),
         Registration("endpoints", endpoints),

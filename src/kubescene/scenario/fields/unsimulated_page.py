@@ -80,8 +80,8 @@ UNTOLD = """\
 
 **Autoscalers**
 
-- A PluginAutoscaler asks how many pods there should be, and never how large: of an autoscaler that
-  recommends both, sizes are not asked for.
+- What a PluginAutoscaler recommends as the size of a pod is that of one container: the only one, or
+  the one that `spec.container` names. The HPA behind it knows no External series but a Traffic's.
 
 **Volumes**
 

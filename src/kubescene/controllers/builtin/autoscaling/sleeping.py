@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from kubescene.api.records.changes import Change
 from kubescene.api.scheme import GroupVersionKind
-from kubescene.control.loops import IDLE, ControllerContext, Progress, Releasing
+from kubescene.control.loops import IDLE, Concluding, ControllerContext, Progress, Releasing
 from kubescene.controllers.authoring import DEFINITION
 from kubescene.controllers.runtime import ReconcilerController
 
@@ -47,6 +47,12 @@ class SleepingController:
         """What was refused is tried again."""
         if self._awake is not None:
             self._awake.retry_refused()
+
+    def conclude(self) -> None:
+        """A run is over."""
+        awake: object = self._awake
+        if isinstance(awake, Concluding):
+            awake.conclude()
 
     def release(self) -> None:
         """It is let go."""

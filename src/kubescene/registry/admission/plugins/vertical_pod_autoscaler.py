@@ -1,8 +1,8 @@
 """The webhook of the vertical pod autoscaler: what new pods get, and which VPAs are refused.
 
-A pod gets what the VPA of its topmost controller recommends when it is created. It does nothing,
-and costs one look, as long as there is no VPA. The rules (`kubescene.autoscalers.vertical`) are
-loaded with the first.
+A pod gets what the VPA of its topmost controller recommends when it is created, or the
+PluginAutoscaler that has a size for it. It does nothing, and costs two looks, as long as there is
+none. The rules (`kubescene.autoscalers.vertical`) are loaded with the first.
 """
 
 from collections.abc import Iterator
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 KIND, GROUP = "VerticalPodAutoscaler", "autoscaling.k8s.io"
 AUTOSCALERS = GroupResource(GROUP, "verticalpodautoscalers")
+PLUGINS = GroupResource("kubescene.dev", "pluginautoscalers")
 DEFINITIONS = GroupResource("apiextensions.k8s.io", "customresourcedefinitions")
 
 
@@ -30,13 +31,15 @@ class VerticalAdmission:
     """What a pod gets also depends on who owns its owner, which is settled before it creates."""
 
     name = "VerticalPodAutoscaler"
-    reads = (AUTOSCALERS, LIMIT_RANGES)
+    reads = (AUTOSCALERS, PLUGINS, LIMIT_RANGES)
     is_quiet = True
     kinds = ("Pod", KIND)
 
     def admit(self, request: AdmissionRequest) -> JsonObject:
         if request.is_create("Pod"):
-            return self._sized(request) if request.store.count(AUTOSCALERS) else request.obj
+            store = request.store
+            is_sized = store.count(AUTOSCALERS) or store.count(PLUGINS)
+            return self._sized(request) if is_sized else request.obj
         spec = request.obj.get("spec", {}) if is_write_of_vpa(request) else None
         # What is no object is not looked at before the definition refuses it.
         if not isinstance(spec, dict) or "updatePolicy" in spec:
@@ -56,7 +59,7 @@ class VerticalAdmission:
             ) from error
 
     def _sized(self, request: AdmissionRequest) -> JsonObject:
-        from kubescene.autoscalers.vertical.admission import pod_patches
+        from kubescene.autoscalers.vertical.admission import pod_patches, resize_patches
         from kubescene.autoscalers.vertical.limits import limit_ranges
 
         vpa = self._controlling(request)
@@ -64,7 +67,8 @@ class VerticalAdmission:
             return request.obj
         store = request.store
         ranges = [store.decoded(each) for each in store.list(LIMIT_RANGES, request.namespace)]
-        patches = pod_patches(vpa, request.obj, limit_ranges(ranges))
+        patch = pod_patches if vpa.kind == KIND else resize_patches
+        patches = patch(vpa, request.obj, limit_ranges(ranges))
         patched: JsonObject = json_patch(request.obj, patches)
         return patched
 
@@ -96,6 +100,26 @@ class VerticalAdmission:
                 vpa = decode_vpa(store.decoded(record))
                 yield Candidate(vpa, selector_of(vpa, StoredWorkloads(store)))
             except (VerticalPodAutoscalerError, TargetError):
+                continue
+        yield from self._plugged(request)
+
+    def _plugged(self, request: AdmissionRequest) -> "Iterator[Candidate]":
+        """Autoscalers behind the interface whose size new pods get."""
+        from kubescene.autoscalers.vertical.controlling import Candidate
+        from kubescene.autoscalers.vertical.objects import VerticalPodAutoscalerError
+        from kubescene.autoscalers.vertical.plugged import as_vertical
+        from kubescene.autoscalers.vertical.targets import TargetError, selector_of
+
+        store = request.store
+        for record in store.list(PLUGINS, request.namespace):
+            obj = store.decoded(record)
+            if not (obj.get("status") or {}).get("admit"):
+                continue
+            try:
+                vpa = as_vertical(obj, request.obj)
+                if vpa is not None:
+                    yield Candidate(vpa, selector_of(vpa, StoredWorkloads(store)))
+            except (ValueError, VerticalPodAutoscalerError, TargetError):
                 continue
 
 

@@ -12,9 +12,12 @@ from kubescene.autoscalers.interfaces import (
     Capability,
     HorizontalRecommendationResponse,
     Stat,
+    VerticalRecommendationResponse,
 )
+from kubescene.autoscalers.vertical.amounts import MAX_AMOUNT, RESOURCES
 from kubescene.controllers.builtin.autoscaling.plugins.messages import PodMessages
 from kubescene.controllers.builtin.autoscaling.plugins.spec import PluginSpec
+from kubescene.controllers.reconcile import Write
 from kubescene.errors import AutoscalerError, ConfigurationError
 from kubescene.types import JsonObject, Nanoseconds
 from kubescene.usage.measuring import last_scrape
@@ -23,6 +26,8 @@ LONGEST = 1024
 """Of what an autoscaler says, so much is shown."""
 UNKNOWN_TYPE, REFUSED, FAILED = "UnknownType", "ObjectRefused", "AutoscalerFailed"
 NO_TARGET, NO_SCALE, INVALID = "TargetNotFound", "ScaleRefused", "InvalidSpec"
+NO_SIZE, NO_CONTAINER = "SizeRefused", "ContainerNotFound"
+QUESTIONS = (Capability.HORIZONTAL_RECOMMENDATION, Capability.VERTICAL_RECOMMENDATION)
 A = TypeVar("A")
 
 
@@ -57,10 +62,13 @@ class Hosted:
     def __init__(self, uid: str, spec: PluginSpec, now: Nanoseconds) -> None:
         self.uid = uid
         self.spec = spec
-        self.pods = PodMessages()
+        self.pods = PodMessages(spec.container)
         self.faults: dict[str, PluginFault] = {}
         """By what failed last."""
         self.horizontal = Ticks(now, spec.horizontal)
+        self.vertical = Ticks(now, spec.vertical)
+        self.planned: list[Write] = []
+        """What the last pass has done, if nothing was refused."""
         self.said = self.asked_at = now
         """When it was told of a scrape, and asked, last."""
         self.desired: int | None = None
@@ -76,7 +84,14 @@ class Hosted:
     def is_of(self, uid: str, spec: PluginSpec) -> bool:
         """Whether it is still this object, with the same words for its autoscaler."""
         known = self.spec
-        return (self.uid, known.autoscaler, known.target) == (uid, spec.autoscaler, spec.target)
+        before = (self.uid, known.autoscaler, known.target, known.container)
+        return before == (uid, spec.autoscaler, spec.target, spec.container)
+
+    def follow(self, spec: PluginSpec, now: Nanoseconds) -> None:
+        """The same object says other intervals, perhaps."""
+        self.spec = spec
+        self.horizontal.change(spec.horizontal, now)
+        self.vertical.change(spec.vertical, now)
 
     def begin(self, dispatcher: Dispatcher, now: Nanoseconds) -> None:
         """Choose an autoscaler, and let it see the object."""
@@ -85,8 +100,8 @@ class Hosted:
         except ConfigurationError as error:
             self.faults["begin"] = PluginFault(UNKNOWN_TYPE, shortened(str(error)))
             return
-        if not partition.wants(Capability.HORIZONTAL_RECOMMENDATION):
-            told = f"the autoscaler of type {self.spec.autoscaler.type!r} recommends no numbers"
+        if not any(map(partition.wants, QUESTIONS)):
+            told = f"the autoscaler of type {self.spec.autoscaler.type!r} recommends nothing"
             self.faults["begin"] = PluginFault(REFUSED, told)
             return
         self._partition = partition
@@ -105,6 +120,24 @@ class Hosted:
     @property
     def wants_stats(self) -> bool:
         return self._partition is not None and self._partition.wants(Capability.STAT)
+
+    @property
+    def due(self) -> Nanoseconds:
+        """When it is asked next."""
+        return min(ticks.due for _, ticks in self._questions())
+
+    def asked(self, now: Nanoseconds) -> set[Capability]:
+        """What it is to be asked now; it is not asked that again before the next time."""
+        due = [(question, ticks) for question, ticks in self._questions() if ticks.due <= now]
+        for _, ticks in due:
+            ticks.pass_by(now)
+        return {question for question, _ in due}
+
+    def _questions(self) -> list[tuple[Capability, Ticks]]:
+        partition = self._partition
+        assert partition is not None
+        pairs = zip(QUESTIONS, (self.horizontal, self.vertical), strict=True)
+        return [(question, ticks) for question, ticks in pairs if partition.wants(question)]
 
     def tell_pods(self) -> None:
         """What has happened to pods until now."""
@@ -139,7 +172,6 @@ class Hosted:
         """How many pods there should be; None if there is no answer that makes sense."""
         partition = self._partition
         assert partition is not None
-        self.asked_at = now
         tried = self._try("horizontal", lambda: partition.horizontal(now))
         if tried is None or tried.result is None:
             return None
@@ -147,6 +179,19 @@ class Hosted:
         if answer.rec > MOST:
             told = f"{answer.rec} pods are more than the {MOST} that one target may have"
             self.faults["horizontal"] = PluginFault(FAILED, told)
+            return None
+        return answer
+
+    def ask_size(self, now: Nanoseconds) -> VerticalRecommendationResponse | None:
+        """How large a pod should be; None if there is no answer that makes sense."""
+        partition = self._partition
+        assert partition is not None
+        tried = self._try("vertical", lambda: partition.vertical(now))
+        if tried is None or tried.result is None:
+            return None
+        _, answer = tried.result
+        if told := _nonsense(answer):
+            self.faults["vertical"] = PluginFault(FAILED, told)
             return None
         return answer
 
@@ -165,6 +210,23 @@ class Answered(Struct, Generic[A], frozen=True):
     """What somebody else's code gave."""
 
     result: A
+
+
+def _nonsense(answer: VerticalRecommendationResponse) -> str:
+    """What a pod cannot be sized by."""
+    names = [each.resource_name for each in answer.rec]
+    for each in answer.rec:
+        resource, low, high = each.resource_name, each.lower_bound, each.upper_bound
+        if resource not in RESOURCES:
+            return f"it sizes {shortened(resource)!r}: only {' and '.join(RESOURCES)} can be"
+        if names.count(resource) > 1:
+            return f"it says twice how much {resource} there should be"
+        if max(each.target, low, high) > MAX_AMOUNT:
+            return f"it recommends more {resource} than the {MAX_AMOUNT} that a pod may have"
+        # Whoever replaces what is outside of the bounds would never come to an end.
+        if answer.evict is None and not low <= each.target <= high:
+            return f"its target of {resource}, {each.target}, is not from {low} to {high}"
+    return ""
 
 
 def shortened(text: str) -> str:

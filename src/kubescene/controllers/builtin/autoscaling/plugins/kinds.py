@@ -24,8 +24,14 @@ _SPEC: JsonObject = {
         },
         "object": {**ANYTHING, "description": "What configures the autoscaler, as it wants it."},
         "horizontalInterval": {**TEXT, "description": "How often it is asked how many pods."},
+        "verticalInterval": {**TEXT, "description": "How often it is asked how large a pod is."},
+        "container": {
+            **TEXT,
+            "description": "Which container it is told of, and sizes; absent: the whole pod.",
+        },
     },
 }
+_AMOUNTS: JsonObject = {"type": "object", "additionalProperties": TEXT}
 _STATUS: JsonObject = {
     "type": "object",
     "properties": {
@@ -34,6 +40,13 @@ _STATUS: JsonObject = {
         "desiredReplicas": {"type": "integer"},
         "lastScaleTime": TEXT,
         "reason": {**TEXT, "description": "What the autoscaler said when it scaled last."},
+        "recommendation": {
+            "type": "object",
+            "description": "How large a pod should be, and between which bounds it may stay.",
+            "properties": dict.fromkeys(("target", "lowerBound", "upperBound"), _AMOUNTS),
+        },
+        "admit": {"type": "boolean", "description": "Whether new pods get the target."},
+        "sizeReason": {**TEXT, "description": "What the autoscaler said of the size."},
         "conditions": {
             "type": "array",
             "items": {
@@ -59,6 +72,8 @@ def load() -> JsonObject:
             ("Target", "string", ".spec.scaleTargetRef.name"),
             ("Current", "integer", ".status.currentReplicas"),
             ("Desired", "integer", ".status.desiredReplicas"),
+            ("CPU", "string", ".status.recommendation.target.cpu"),
+            ("Memory", "string", ".status.recommendation.target.memory"),
             ("Ready", "string", f"{READY_STATUS}.status"),
             ("Reason", "string", f"{READY_STATUS}.reason"),
         ),

@@ -49,8 +49,9 @@ class PodMessages:
     nothing that an autoscaler could see.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, container: str = "") -> None:
         self.selector: LabelSelector | None = None
+        self._container = container
         self.told: dict[str, KnownPod] = {}
         self._noted: dict[tuple[Nanoseconds, str, str], Record | None] = {}
         self._pending: set[tuple[str, str]] = set()
@@ -81,7 +82,7 @@ class PodMessages:
         self._pending.clear()
         for (time, name, uid), record in noted.items():
             known = self.told.get(name)
-            seen = None if record is None else message_of(record.decode())
+            seen = None if record is None else message_of(record.decode(), self._container)
             if known is not None and (known.uid != uid or seen is None):
                 if known.uid == uid or seen is not None:
                     del self.told[name]
@@ -105,8 +106,11 @@ def _changed(before: Pod, after: Pod, now: Nanoseconds) -> Pod:
     return replace(after, last_transition=after.last_transition or now)
 
 
-def message_of(obj: JsonObject) -> Pod | None:
-    """A pod as autoscalers know it; None if it takes no requests any more."""
+def message_of(obj: JsonObject, container: str = "") -> Pod | None:
+    """A pod as autoscalers know it; None if it takes no requests any more.
+
+    If a ``container`` is named, its requests are told, else those of all.
+    """
     pod = observed_pod(obj)
     if pod.deleting or pod.phase in ("Succeeded", "Failed"):
         return None
@@ -115,14 +119,15 @@ def message_of(obj: JsonObject) -> Pod | None:
         state, since = PodState.ACTIVE, pod.ready_since
     elif _is_killed(obj):
         state = PodState.OOM_KILLED
-    cpu, memory = (_requested(pod.requests, name) for name in ("cpu", "memory"))
+    cpu, memory = (_requested(pod.requests, name, container) for name in ("cpu", "memory"))
     return Pod(pod.name, state.value, since, cpu, memory // 1000)
 
 
-def _requested(requests: PodRequests, resource: str) -> int:
-    if requests.pod_level is not None and resource in requests.pod_level:
+def _requested(requests: PodRequests, resource: str, container: str) -> int:
+    named = [each for each in requests.containers if container in ("", each.name)]
+    if not container and requests.pod_level is not None and resource in requests.pod_level:
         return requests.pod_level[resource]
-    return sum(each.requests.get(resource, 0) for each in requests.containers)
+    return sum(each.requests.get(resource, 0) for each in named)
 
 
 def _is_killed(pod: JsonObject) -> bool:
@@ -138,14 +143,15 @@ def _is_killed(pod: JsonObject) -> bool:
 
 
 def stats_of(
-    measured: Measurements, pods: Iterable[str], services: Iterable[str]
+    measured: Measurements, pods: Iterable[str], services: Iterable[str], container: str = ""
 ) -> tuple[Stat, ...]:
     """What a scrape has seen of pods, of the services before them, and of the world outside."""
     time, usage = measured.time, measured.usage()
     metrics = [each for each in measured.of_pods() if each.metric in CUSTOM_METRICS]
     found = []
     for name in sorted(pods):
-        containers = usage.get(name, {}).values()
+        by_container = usage.get(name, {})
+        containers = [by_container[each] for each in by_container if container in ("", each)]
         for resource, kind, unit in _RESOURCES:
             if amounts := [used[resource] for used in containers if resource in used]:
                 found.append(Stat(time, name, kind, sum(amounts) // unit))

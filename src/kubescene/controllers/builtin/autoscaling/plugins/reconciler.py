@@ -4,23 +4,26 @@ Pods are told of where time has come to a scrape or a question, in the order in 
 happened. An autoscaler that fails says so in its object, and is asked again in its time.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from kubescene.api.records import Record
 from kubescene.api.records.changes import Change, ChangeType
 from kubescene.api.records.traits import EVERYTHING
 from kubescene.api.scheme import GroupVersionKind
-from kubescene.autoscalers.available import PluginSource, available_in_cluster
+from kubescene.autoscalers.available import OwnOptions, PluginSource, available_in_cluster
 from kubescene.autoscalers.dispatcher import Dispatcher
-from kubescene.autoscalers.interfaces import PodState
+from kubescene.autoscalers.interfaces import Capability, PodState
 from kubescene.client import ObjectRef, Reader
 from kubescene.clock import format_time
 from kubescene.control.loops import ControllerContext
 from kubescene.controllers.builtin.autoscaling.facts import ReplicasDecided
+from kubescene.controllers.builtin.autoscaling.flags import AutoscalingSettings
 from kubescene.controllers.builtin.autoscaling.measured import NamespaceMetrics
 from kubescene.controllers.builtin.autoscaling.plugins.hosting import (
     INVALID,
+    NO_CONTAINER,
     NO_SCALE,
+    NO_SIZE,
     NO_TARGET,
     UNKNOWN_TYPE,
     Hosted,
@@ -33,6 +36,7 @@ from kubescene.controllers.builtin.autoscaling.plugins.messages import (
     stats_of,
     stats_of_nobody,
 )
+from kubescene.controllers.builtin.autoscaling.plugins.sizing import SizedPods, recommendation_of
 from kubescene.controllers.builtin.autoscaling.plugins.spec import read_spec
 from kubescene.controllers.builtin.autoscaling.targets import ScaledTarget, target_of
 from kubescene.controllers.builtin.late_pods import LatePodsController
@@ -44,6 +48,8 @@ from kubescene.usage.measuring import RESOLUTION, last_scrape
 from kubescene.usage.registry import RequestLoad
 
 REPORTER = NAME
+SIZE = ("recommendation", "admit", "sizeReason")
+"""What the status says of the size of pods."""
 SERVICE = GroupVersionKind("", "v1", "Service")
 FINE = PluginFault("Asked", "")
 
@@ -54,12 +60,20 @@ class PluginAutoscalerReconciler:
     name = NAME
     kinds: Sequence[GroupVersionKind] = (PLUGIN_AUTOSCALER,)
 
-    def __init__(self, context: ControllerContext, sources: Sequence[PluginSource]) -> None:
+    def __init__(
+        self,
+        context: ControllerContext,
+        sources: Sequence[PluginSource],
+        settings: AutoscalingSettings,
+    ) -> None:
         self.needs_pods = False
         self._clock = context.clock
         self._usage = context.usage
         self._metrics = NamespaceMetrics(context.usage)
         self._sources = sources
+        self._options = OwnOptions(
+            settings.horizontal.options, settings.vertical.recommender, settings.vertical.updater
+        )
         self._dispatcher: Dispatcher | None = None
         self._hosted: dict[ObjectKey, Hosted] = {}
         self._pods: dict[str, dict[str, Record]] = {}
@@ -115,18 +129,25 @@ class PluginAutoscalerReconciler:
         if obj is None or hosted is None:
             return NOTHING
         one = PluginPass(obj, hosted, now)
-        if isinstance(write, Patch) or isinstance(error, NotFoundError):
+        if write not in hosted.planned:  # the status, and it is somebody else's turn to say it
             return Plan(requeue_after=one.due())
-        hosted.faults["scale"] = PluginFault(NO_SCALE, shortened(error.message))
-        return one.plan(next(iter(hosted.faults.values())))
+        one.go_on_after(write)
+        if not isinstance(error, NotFoundError):
+            name, reason = ("scale", NO_SCALE) if isinstance(write, Scale) else ("size", NO_SIZE)
+            hosted.faults[name] = PluginFault(reason, shortened(error.message))
+        return one.plan(next(iter(hosted.faults.values()), FINE))
 
-    def release(self) -> None:
-        """All have to forget: nobody turns this controller any more."""
+    def conclude(self) -> None:
+        """All have to forget: nobody turns this controller any more, or a run is over.
+
+        If it is turned again all the same, autoscalers are made anew.
+        """
         now = self._clock.now()
         for key in list(self._hosted):
             self._end(key, now)
-        if self._dispatcher is not None:
-            self._dispatcher.close()
+        dispatcher, self._dispatcher = self._dispatcher, None
+        if dispatcher is not None:
+            dispatcher.close()
 
     # -- runs of autoscalers ---------------------------------------------------------------------
 
@@ -135,8 +156,7 @@ class PluginAutoscalerReconciler:
         spec, uid = read_spec(obj["spec"]), obj["metadata"]["uid"]
         hosted = self._hosted.get(key)
         if hosted is not None and hosted.is_of(uid, spec):
-            hosted.spec = spec
-            hosted.horizontal.change(spec.horizontal, now)
+            hosted.follow(spec, now)
             return hosted
         self._end(key, now)
         hosted = self._hosted[key] = Hosted(uid, spec, now)
@@ -148,7 +168,7 @@ class PluginAutoscalerReconciler:
 
     def _available(self) -> Dispatcher:
         if self._dispatcher is None:
-            self._dispatcher = available_in_cluster(self._sources, RESOLUTION)
+            self._dispatcher = available_in_cluster(self._sources, RESOLUTION, self._options)
         return self._dispatcher
 
     def _end(self, key: ObjectKey, now: Nanoseconds) -> None:
@@ -168,21 +188,25 @@ class PluginAutoscalerReconciler:
         """Everything that is due."""
         hosted, now = one.hosted, one.now
         assert hosted is not None
-        is_asked = hosted.horizontal.due <= now
+        asked = hosted.asked(now)
         is_scraped = hosted.wants_stats and last_scrape(now) > hosted.said
-        if not (is_asked or is_scraped):
+        if not (asked or is_scraped):
             return
         hosted.tell_pods()
         if is_scraped:
             self._tell_stats(key, hosted, target, reader, now)
-        if not is_asked:
+        if not asked or target is None:
             return
-        begin = hosted.asked_at
-        hosted.horizontal.pass_by(now)
-        if target is not None:
-            if hosted.wants_stats:
-                self._tell_of_nobody(key, hosted, target, begin, now)
+        begin, hosted.asked_at = hosted.asked_at, now
+        if hosted.wants_stats:
+            self._tell_of_nobody(key, hosted, target, begin, now)
+        if Capability.HORIZONTAL_RECOMMENDATION in asked:
             one.scale(target)
+        if Capability.VERTICAL_RECOMMENDATION in asked:
+            there = self._pods.get(key.namespace, {})
+            told = hosted.pods.told
+            pods = {name: there[name] for name in sorted(told) if name in there}
+            one.size(pods, reader)
 
     def _tell_stats(
         self,
@@ -195,7 +219,8 @@ class PluginAutoscalerReconciler:
         records = self._in(key.namespace)
         measured = self._metrics.of_records(key.namespace, records, reader, now)
         services = [] if target is None else services_before(key.namespace, target, reader)
-        hosted.tell_stats(now, stats_of(measured, hosted.pods.told, services))
+        container = hosted.spec.container
+        hosted.tell_stats(now, stats_of(measured, hosted.pods.told, services, container))
 
     def _tell_of_nobody(
         self,
@@ -248,9 +273,36 @@ class PluginPass:
         )
         self._writes.append(Scale(ref, want, notice, fact))
 
+    def size(self, pods: Mapping[str, Record], reader: Reader) -> None:
+        """Ask how large a pod should be, and see to it."""
+        hosted = self.hosted
+        assert hosted is not None
+        hosted.faults.pop("size", None)
+        hosted.faults.pop("container", None)
+        answer = hosted.ask_size(self.now)
+        if answer is None:
+            return
+        reason, status = shortened(answer.reason), hosted.status
+        if answer.rec:
+            known = status.get("recommendation") or {}
+            status["recommendation"] = recommendation_of(known, answer.rec)
+            status |= {"admit": answer.admit, "sizeReason": reason}
+        sized = SizedPods({**self._obj, "status": status}, pods, reader)
+        self._writes += sized.writes(answer, reason)
+        if sized.open:
+            hosted.faults["container"] = PluginFault(NO_CONTAINER, shortened(sized.open))
+
+    def go_on_after(self, refused: Write) -> None:
+        """The rest of what was planned."""
+        hosted = self.hosted
+        assert hosted is not None
+        self._writes = hosted.planned[hosted.planned.index(refused) + 1 :]
+
     def plan(self, state: PluginFault) -> Plan:
         """The writes, the status if it says something new, and when it is looked at again."""
         writes, notices = list(self._writes), []
+        if self.hosted is not None:
+            self.hosted.planned = self._writes
         before = self._obj.get("status") or {}
         known: JsonObject = next(iter(before.get("conditions") or ()), {})
         condition = {
@@ -269,6 +321,8 @@ class PluginPass:
         status = {
             "observedGeneration": self._obj["metadata"].get("generation"),
             "conditions": [condition],
+            # What an earlier autoscaler has recommended, new pods shall not get any more.
+            **dict.fromkeys(SIZE),
             **({} if self.hosted is None else self.hosted.status),
         }
         if any(before.get(name) != value for name, value in status.items()):
@@ -281,7 +335,7 @@ class PluginPass:
         hosted = self.hosted
         if hosted is None or not hosted.is_begun:
             return None
-        due = hosted.horizontal.due
+        due = hosted.due
         if hosted.wants_stats:
             due = min(due, last_scrape(self.now) + RESOLUTION)
         return due - self.now
@@ -304,10 +358,19 @@ def services_before(namespace: str, target: ScaledTarget, reader: Reader) -> lis
 class PluginController(LatePodsController):
     """The controller of a world in which the kind is defined."""
 
-    def __init__(self, context: ControllerContext, sources: Sequence[PluginSource]) -> None:
-        self._plugins = PluginAutoscalerReconciler(context, sources)
+    def __init__(
+        self,
+        context: ControllerContext,
+        sources: Sequence[PluginSource],
+        settings: AutoscalingSettings,
+    ) -> None:
+        self._plugins = PluginAutoscalerReconciler(context, sources, settings)
         super().__init__(self._plugins, context, traits=EVERYTHING)
 
+    def conclude(self) -> None:
+        """A run is over: autoscalers forget what they know."""
+        self._plugins.conclude()
+
     def release(self) -> None:
-        """It is let go: autoscalers forget what they know."""
-        self._plugins.release()
+        """It is let go: the same."""
+        self._plugins.conclude()

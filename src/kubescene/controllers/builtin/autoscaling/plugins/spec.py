@@ -18,7 +18,11 @@ class PluginSpec(Struct, frozen=True):
     autoscaler: Autoscaler
     target: JsonObject
     horizontal: Nanoseconds
-    """How often it is asked."""
+    """How often it is asked how many pods."""
+    vertical: Nanoseconds
+    """How often it is asked how large they should be."""
+    container: str
+    """Whose requests and usage it is told, and which one it sizes; empty: the whole pod."""
 
 
 def read_spec(spec: JsonObject) -> PluginSpec:
@@ -28,8 +32,13 @@ def read_spec(spec: JsonObject) -> PluginSpec:
     if not kind:
         raise ValueError("spec.type: it does not follow from spec.object, so it has to be said")
     text = "" if given is None else dump_yaml(given)
-    interval = _interval(spec, "horizontalInterval")
-    return PluginSpec(Autoscaler(kind, text), spec["scaleTargetRef"], interval)
+    return PluginSpec(
+        Autoscaler(kind, text),
+        spec["scaleTargetRef"],
+        _interval(spec, "horizontalInterval"),
+        _interval(spec, "verticalInterval"),
+        spec.get("container") or "",
+    )
 
 
 def _interval(spec: JsonObject, name: str) -> Nanoseconds:

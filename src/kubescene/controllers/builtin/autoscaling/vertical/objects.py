@@ -1,12 +1,13 @@
 """The world as recommender and updater see it: workloads by name, pods by namespace."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from kubescene.api.kinds import POD
 from kubescene.api.records import Record
 from kubescene.api.records.changes import Change, ChangeType
 from kubescene.api.records.traits import EVERYTHING
 from kubescene.api.scheme import GroupVersionKind
+from kubescene.autoscalers.vertical.limits import ContainerResources, containers_of
 from kubescene.autoscalers.vertical.objects import (
     VerticalPodAutoscaler,
     VerticalPodAutoscalerError,
@@ -67,3 +68,12 @@ def autoscalers(reader: Reader) -> Iterator[tuple[JsonObject, VerticalPodAutosca
             yield obj, decode_vpa(obj)
         except VerticalPodAutoscalerError:
             continue
+
+
+def sizes(pod: JsonObject, resources: Iterable[ContainerResources]) -> dict[str, dict[str, str]]:
+    """Requests by container, of those that have any."""
+    return {
+        container["name"]: {name: str(amount) for name, amount in each.requests.items()}
+        for container, each in zip(containers_of(pod), resources, strict=True)
+        if each.requests
+    }

@@ -8,7 +8,6 @@ from kubescene.autoscalers.vertical.admission import admitted, resize_patches
 from kubescene.autoscalers.vertical.controlling import Candidate, controlled_pods
 from kubescene.autoscalers.vertical.evictions import ResizeAttempts
 from kubescene.autoscalers.vertical.limits import (
-    ContainerResources,
     LimitRanges,
     containers_of,
     limit_ranges,
@@ -32,6 +31,7 @@ from kubescene.controllers.builtin.autoscaling.vertical.objects import (
     Pods,
     WorkloadLookup,
     autoscalers,
+    sizes,
 )
 from kubescene.errors import ApiError
 from kubescene.recording import NORMAL, Notice, regarding
@@ -188,8 +188,8 @@ class _Hands:
                     f"{target.kind}/{target.name}",
                     name,
                     action,
-                    _sizes(pod, [resources_of(each["name"], pod) for each in containers_of(pod)]),
-                    _sizes(pod, admitted(self._vpa, pod, self._ranges).resources),
+                    sizes(pod, [resources_of(each["name"], pod) for each in containers_of(pod)]),
+                    sizes(pod, admitted(self._vpa, pod, self._ranges).resources),
                     done.reasons.get(name, ""),
                 )
             )
@@ -203,12 +203,3 @@ class _Hands:
 def _named(obj: JsonObject) -> JsonObject:
     """Pods are listed without saying what they are."""
     return obj if "kind" in obj else {"apiVersion": "v1", "kind": "Pod", **obj}
-
-
-def _sizes(pod: JsonObject, resources: Iterable[ContainerResources]) -> dict[str, dict[str, str]]:
-    """Requests by container, of those that have any."""
-    return {
-        container["name"]: {name: str(amount) for name, amount in each.requests.items()}
-        for container, each in zip(containers_of(pod), resources, strict=True)
-        if each.requests
-    }
