@@ -154,6 +154,9 @@ class ProcessAutoscaler(AutoscalerPlugin):
             self._runs.setdefault(partition, connection)
 
     def _of(self, partition: str) -> Connection:
+        # Who wants no events is not told that a run begins: its first question says so.
+        if Capability.EVENT not in self.capabilities and partition not in self._runs:
+            self._begin(partition)
         try:
             return self._runs[partition]
         except KeyError:
