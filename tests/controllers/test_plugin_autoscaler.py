@@ -482,7 +482,7 @@ def counted() -> type[Counted]:
     return Counted
 
 
-def interrupted(*_: object) -> None:
+def interrupted(*_: object) -> HorizontalRecommendationResponse:
     raise KeyboardInterrupt
 
 
@@ -492,10 +492,7 @@ def ends_in(how: str, monkeypatch: pytest.MonkeyPatch) -> JsonObject:
     if how == "failed":
         given["spec"]["operations"].insert(-1, {"id": "no", "step": 3, "deleteOperation": NOBODY})
     if how == "interrupted":
-        asked = Counted.horizontal_recommendation
-        monkeypatch.setattr(
-            Counted, "horizontal_recommendation", lambda *each: asked(*each) and interrupted()
-        )
+        monkeypatch.setattr(Counted, "horizontal_recommendation", interrupted)
     return given
 
 
