@@ -214,7 +214,8 @@ def test_what_is_of_no_kind_gets_no_advice(file: Path, text: str) -> None:
 
 
 def test_traffic_says_who_plays_scenarios() -> None:
-    assert "to play it: kubescene run" in kubescene("traffic", "run", EXAMPLE).stderr
+    told = kubescene("traffic", "run", EXAMPLE).stderr
+    assert told.endswith(f"; to play it: kubescene run {EXAMPLE}\n")
 
 
 # -- files -------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ fault like any other.
 """
 
 import re
+import shlex
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,8 @@ from kubescene.traffic.spec.fields import API_VERSION, KIND, TrafficRun, Traffic
 from kubescene.types import JsonObject
 
 MAX_FILE_BYTES = 16 * 1024 * 1024
+STDIN = "<stdin>"
+"""What a file is called that is read from the standard input."""
 _ITEM = re.compile(r"\[(\d+)\]")
 """An item of a list as messages write it; ``.0`` is the same."""
 
@@ -49,7 +52,7 @@ def parse_run(text: str | bytes, source: str, settings: Iterable[str] = ()) -> T
     for setting in settings:
         _set(document, setting)
     try:
-        return run_of(document)
+        return run_of(document, source)
     except TrafficError as error:
         raise error.of(place_of(error.path, text, source, settings)) from error
 
@@ -74,20 +77,25 @@ def _steps(path: str) -> list[str | int]:
     return [int(each) if each.isdecimal() else each for each in parts]
 
 
-def run_of(document: Mapping[str, Any]) -> TrafficRun:
-    """A TrafficRun of a decoded object, checked in every field."""
+def run_of(document: Mapping[str, Any], source: str = "FILE") -> TrafficRun:
+    """A TrafficRun of a decoded object, checked in every field; ``source`` is where it stands."""
     found = (document.get("apiVersion"), document.get("kind"))
     if found != (API_VERSION, KIND):
         raise TrafficError(
             f"expected apiVersion {API_VERSION} and kind {KIND}, "
             f"found {found[0]!r} and {found[1]!r}"
-            + ("; to play it: kubescene run" if found[1] == "Scenario" else "")
+            + (f"; to play it: kubescene run {named(source)}" if found[1] == "Scenario" else "")
         )
     run = converted(document, TrafficRun, "")
     if not run.metadata.name:
         raise TrafficError("must not be empty", path="metadata.name")
     check(run.spec)
     return run
+
+
+def named(source: str) -> str:
+    """A file as a command is given it."""
+    return "-" if source == STDIN else shlex.quote(source)
 
 
 def spec_of(document: Mapping[str, Any]) -> TrafficSpec:
