@@ -839,6 +839,31 @@ def test_records_that_were_dropped_are_said_to_be(live_server: Server, live: Htt
     assert live.get("/simulator/v1/scenarios/first/summary").status == 404
 
 
+def test_a_scenario_that_is_over_keeps_no_words(live_server: Server, live: Http) -> None:
+    """Each of twenty kept up to 32 MB of them beside its log, once somebody had read it."""
+
+    def kept() -> int:
+        run = live_server.scenarios.run_named("s")
+        assert run is not None
+        view = run.scenario.timeline._view  # type: ignore[attr-defined]
+        return int(view._cached) + len(view._cache) + len(view._text[1])
+
+    def timeline() -> Any:
+        return get(live, "s")["status"]["scenarioResult"]["timeline"]
+
+    create(live, simple(pods=20))
+    wait(live, "s", "Paused")
+    before = timeline()
+    assert live_server.engine.call(kept) > 1000
+    add(live, "s", {"step": 2, "doneOperation": {}})
+    wait(live, "s", "Succeeded")
+    assert live_server.engine.call(kept) == 0
+    after = timeline()
+    assert after["1"] == before["1"]
+    assert timeline() == after
+    assert live_server.engine.call(kept) == 0
+
+
 def test_the_pages_of_a_scenario_that_nobody_played_are_not_there(live: Http) -> None:
     for page in ("summary", "timeline", "progress"):
         missing = live.get(f"/simulator/v1/scenarios/nobody/{page}")

@@ -121,15 +121,21 @@ class LiveRun:
                 self.sink.close()
             finally:
                 self.log.close()
+                if (timeline := self._timeline) is not None:
+                    timeline.put_away()
 
     def pack(self) -> None:
         """Its records are dropped: let its Scenario keep the timeline without them.
 
         Any thread may do it, after the run has ended.
         """
-        timeline = self.scenario.timeline
-        if isinstance(timeline, KepTimeline):
+        if (timeline := self._timeline) is not None:
             timeline.pack()
+
+    @property
+    def _timeline(self) -> KepTimeline | None:
+        timeline = self.scenario.timeline
+        return timeline if isinstance(timeline, KepTimeline) else None
 
     def result(self) -> JsonObject:
         """The Scenario as a run of its own would leave it: no timeline, created when time began.

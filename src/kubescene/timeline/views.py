@@ -90,7 +90,8 @@ def _about(fact: Fact) -> str:
 class KepView:
     """The events of a log from ``start`` on, for a status that is read again and again.
 
-    What was put into words is kept up to `CACHED_BYTES`. Any thread may read.
+    What was put into words is kept up to `CACHED_BYTES`, until it is `put_away`. Any thread may
+    read.
     """
 
     def __init__(self, log: TimelineLog, start: int = 0) -> None:
@@ -98,6 +99,7 @@ class KepView:
         self._start = start
         self._cache: dict[int, KepEvent] = {}
         self._cached = 0
+        self._keeps = True
         self._newest: ref[KepTimeline] | None = None
         """Not held: it holds this view, and both go with the status that shows it."""
         self._text: tuple[int, bytes] = (-1, b"")
@@ -123,7 +125,7 @@ class KepView:
             majors.setdefault(event.step.major, []).append(event.data)
         parts = (enclosed(b'"%d":[' % major, majors[major], b"]") for major in sorted(majors))
         text = enclosed(b"{", parts, b"}")
-        if len(text) <= CACHED_BYTES and isinstance(self._source, TimelineLog):
+        if self._keeps and len(text) <= CACHED_BYTES:
             self._text = (stop, text)
         return text
 
@@ -138,6 +140,15 @@ class KepView:
             if is_shown(fact):
                 yield self._cache.get(position) or self._event(position, fact)
 
+    def put_away(self) -> None:
+        """Keep no words any more: the log has ended, and is read now and then.
+
+        A server has the logs of its newest scenarios; their words would take more than they do.
+        """
+        self._keeps = False
+        self._cache, self._cached = {}, 0
+        self._text = (-1, b"")
+
     def pack(self) -> None:
         """Let go of the log and keep its events packed, a twentieth of it or less.
 
@@ -150,12 +161,11 @@ class KepView:
             self._source = PackedEvents(
                 (at, event_of(fact)) for at, fact in shown if is_shown(fact)
             )
-            self._cache, self._cached = {}, CACHED_BYTES
-            self._text = (-1, b"")
+            self.put_away()
 
     def _event(self, position: int, fact: Fact) -> KepEvent:
         event = event_of(fact)
-        if self._cached < CACHED_BYTES:
+        if self._keeps and self._cached < CACHED_BYTES:
             self._cached += len(event.data)
             self._cache[position] = event
         return event
@@ -168,6 +178,7 @@ class KepView:
         copy = memo[id(self)] = KepView(TimelineLog(), self._start)
         copy._source = deepcopy(self._source, memo)
         copy._cache, copy._cached = dict(self._cache), self._cached
+        copy._keeps = self._keeps
         return copy
 
 
@@ -233,6 +244,10 @@ class KepTimeline:
         start = earlier.stop if isinstance(earlier, KepTimeline) and extends else 0
         events = self._view.events(self.stop, start)
         return extends, ((b"%d" % event.step.major, event.data) for event in events)
+
+    def put_away(self) -> None:
+        """See `KepView.put_away`."""
+        self._view.put_away()
 
     def pack(self) -> None:
         """See `KepView.pack`: the same timeline, from fewer bytes."""
