@@ -109,6 +109,8 @@ class ApiError(KubesceneError):
             "message": self.message,
             "reason": self.reason,
         }
+        if not self.reason:
+            del status["reason"]
         if details:
             status["details"] = details
         status["code"] = self.code

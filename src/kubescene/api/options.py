@@ -6,6 +6,7 @@ from typing import Any, Self
 import msgspec
 import orjson
 
+from kubescene.api.consultations import Consultation
 from kubescene.api.records.templates import Blueprint
 from kubescene.api.schemas.structural import Examined
 from kubescene.api.text.encoding import encode
@@ -62,6 +63,8 @@ class WriteOptions(msgspec.Struct, frozen=True):
     """Takes what admission has to say about a request that it lets pass."""
     is_admitted: bool = False
     """Whether it is part of a request that was admitted already: policies are not asked again."""
+    consultation: Consultation | None = None
+    """What webhooks have answered already, of a writer who fetches answers."""
 
 
 NO_OPTIONS = WriteOptions()
@@ -79,6 +82,7 @@ class DeleteOptions(msgspec.Struct, frozen=True):
     dry_run: bool = False
     warn: Callable[[str], None] | None = None
     is_admitted: bool = False
+    consultation: Consultation | None = None
 
 
 PLAIN_DELETE = DeleteOptions()

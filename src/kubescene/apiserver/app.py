@@ -65,6 +65,7 @@ from kubescene.apiserver.table import PatternRows, RouteTable, takes
 from kubescene.apiserver.traffic.pages import TrafficPages
 from kubescene.apiserver.turnstile import Turnstile
 from kubescene.apiserver.ui import UiPages
+from kubescene.apiserver.webhooks import WebhookClient, WebhookPlaces, calling
 from kubescene.errors import ApiError, InternalError, UnauthorizedError
 from kubescene.live import LiveScenarios
 from kubescene.outside.stage import OutsideStage
@@ -92,6 +93,7 @@ class ApiServer:
         max_body: int = DEFAULT_MAX_BODY,
         allow_extenders: bool = False,
         audit: AuditTrail | None = None,
+        webhooks: WebhookPlaces | None = None,
     ) -> None:
         cluster = engine.cluster
         self.audit = audit
@@ -110,7 +112,11 @@ class ApiServer:
         escalation = None
         if isinstance(self.authorizer, Rbac):
             escalation = EscalationCheck(self.authorizer)
-        self.verbs = Writes(self.registry, engine, self.renderer, fields, max_body, escalation)
+        self.webhooks = WebhookClient(webhooks)
+        calling(self.webhooks, engine, _never if scenarios is None else scenarios.is_playing)
+        self.verbs = Writes(
+            self.registry, engine, self.renderer, fields, max_body, escalation, self.webhooks
+        )
         self.streams = WatchStreams(self.registry, engine, self.renderer, self.stage)
         self.timelines = TimelineStreams(engine)
         self.health = Health(engine)
@@ -159,6 +165,7 @@ class ApiServer:
         self.streams.close()
         self.turnstile.close()
         self.timelines.close()
+        self.webhooks.close()
 
     def mount(self, prefix: str, app: App) -> None:
         """Let another application (Starlette's, say) answer for all paths below ``prefix``."""
@@ -274,6 +281,10 @@ class ApiServer:
             self.audit.permitted(request, permission)
         if not permission.is_given:
             raise forbidden(actor, verb, wanted, permission.reason)
+
+
+def _never() -> bool:
+    return False
 
 
 async def _leave(request: Request) -> None:

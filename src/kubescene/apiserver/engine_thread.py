@@ -24,7 +24,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from kubescene.clock import SECOND, WallClock
 from kubescene.control import LivelockError, ServingCrank
-from kubescene.errors import ConflictError
+from kubescene.errors import ConflictError, InternalError
 from kubescene.runs.worlds import ServedWorld
 from kubescene.scheduler import SchedulerOptions
 from kubescene.store.journals import Acknowledge
@@ -187,6 +187,8 @@ class EngineThread:
         self._retry_at = 0
         self._played: CurrentPlay | None = None
         self._tell_over: Callable[[], None] = nothing
+        self._heard = False
+        """Whether commands were run of which the director knows nothing yet."""
         self._answers: list[Acknowledge] = []
         """What commands have come to, until it is told."""
         cluster.alarm.ring = self._nudge
@@ -366,6 +368,25 @@ class EngineThread:
             self._begun.set()
             self._finish()
 
+    def wait_for(self, future: "Future[T]") -> T:
+        """Wait on this thread for what another one works at; commands are run meanwhile.
+
+        Whoever waits is in the middle of something: others write, but nothing is played on.
+        """
+        future.add_done_callback(self._wake)
+        while not future.done():
+            command = self._commands.get()
+            if command is None:
+                self._commands.put(None)
+                raise InternalError(SHUTTING_DOWN)
+            command.run()
+            self._heard = True
+            self._give_answers()
+        return future.result()
+
+    def _wake(self, future: "Future[Any]") -> None:
+        self._put(Command(nothing, ignore))
+
     def _turn(self) -> None:
         """Run commands, moments and rounds until the mark of the end."""
         while True:
@@ -377,15 +398,23 @@ class EngineThread:
                 return
             if command is None:
                 self._rest = self._go_on()
+                if self._heard:
+                    self._heard = False
+                    self._rest = EngineRest.NOTHING
+                    self._look()
                 if self._rest is not EngineRest.NOTHING:
                     # Nobody waits for what controllers write; it shall be kept all the same.
                     self.cluster.store.when_durable(ignore_outcome)
                 continue
             self._rest = EngineRest.NOTHING
             command.run()
-            if self._director.look():
-                self._start_controllers()
+            self._look()
             self._patience = self.crank.patience()
+
+    def _look(self) -> None:
+        """A command was run: somebody may want to play, or have given the world back."""
+        if self._director.look():
+            self._start_controllers()
 
     def _go_on(self) -> EngineRest:
         """No command has come: one moment of what is played, or one round of the controllers."""

@@ -7,6 +7,7 @@ from urllib.parse import parse_qsl
 from msgspec import Struct
 
 from kubescene.actors import Actor
+from kubescene.api.consultations import Consultation
 from kubescene.api.scheme import ResourceType
 from kubescene.apiserver.access import DEFAULT_ACTOR, Attributes
 from kubescene.errors import BadRequestError, RequestTooLargeError
@@ -57,6 +58,7 @@ class Request:
         "_query",
         "actor",
         "afterwards",
+        "consultation",
         "method",
         "params",
         "path",
@@ -84,6 +86,8 @@ class Request:
         """What becomes of the body before anybody acts on it."""
         self.afterwards: list[Callable[[], None]] = []
         """Who wants to know that the answer is out."""
+        self.consultation = Consultation()
+        """What webhooks have answered about it."""
         self._body: bytes | None = None
         self._query: dict[str, str] | None = None
 

@@ -29,6 +29,7 @@ from kubescene.apiserver.engine_thread import EngineThread
 from kubescene.apiserver.origins import Origins, is_local_address
 from kubescene.apiserver.requests import DEFAULT_MAX_BODY
 from kubescene.apiserver.traffic.pages import TrafficPages
+from kubescene.apiserver.webhooks import WebhookPlaces
 from kubescene.clock import WallClock
 from kubescene.cluster import ClusterOptions, ClusterWorld
 from kubescene.errors import ConfigurationError, KubesceneError
@@ -215,8 +216,9 @@ class Server:
 
     ``rbac``: Roles say who may do what. ``warm``: what simulates traffic is loaded while nobody
     asks for it. Whoever takes longer than ``request_timeout_s`` for the headers or the body of a
-    request is cut off. ``security``: https with tokens, without which only this machine is served.
-    ``audit``: where it is told who asked for what.
+    request is cut off. ``webhooks``: where they may be besides this machine. ``security``: https
+    with tokens, without which only this machine is served. ``audit``: where it is told who asked
+    for what.
     """
 
     def __init__(
@@ -237,6 +239,7 @@ class Server:
         warm: bool = False,
         request_timeout_s: float = REQUEST_TIMEOUT_S,
         audit: AuditTrail | None = None,
+        webhooks: WebhookPlaces | None = None,
     ) -> None:
         is_local = is_local_address(host)
         if security is None and not is_local:
@@ -278,6 +281,7 @@ class Server:
             max_body=max_body,
             allow_extenders=allow_extenders,
             audit=audit,
+            webhooks=webhooks,
         )
         self._socket = _listen(host, port)
         self.host = host

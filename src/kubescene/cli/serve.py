@@ -141,6 +141,22 @@ TlsNames: TypeAlias = Annotated[
         help="Another name or address at which clients find the server. May be repeated.",
     ),
 ]
+WebhookHosts: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--webhook-host",
+        metavar="HOST",
+        help="Another host than this one at which webhooks may be called. May be repeated.",
+    ),
+]
+WebhookServices: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--webhook-service",
+        metavar="NAMESPACE/NAME=HOST:PORT",
+        help="Where a Service is behind which webhooks are. May be repeated.",
+    ),
+]
 Seed: TypeAlias = Annotated[
     int, typer.Option(min=-(2**63), max=2**63 - 1, help="Where names and uids begin.")
 ]
@@ -182,6 +198,8 @@ def serve(
     audit_policy_file: AuditPolicy = None,
     audit_log_maxsize: AuditSize = 100,
     audit_log_maxbackup: AuditBackups = 0,
+    webhook_host: WebhookHosts = None,
+    webhook_service: WebhookServices = None,
 ) -> None:
     """Serve a simulated cluster to kubectl and client libraries.
 
@@ -198,10 +216,12 @@ def serve(
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     # No other command should wait for the HTTP stack.
     from kubescene.apiserver.traffic.pages import TrafficPages
+    from kubescene.apiserver.webhooks import WebhookPlaces
     from kubescene.autoscalers.references import running
     from kubescene.cli.components import autoscalers_named, names_in, scheduler_with, waiters_named
     from kubescene.cluster import ClusterOptions
 
+    places = WebhookPlaces.of(webhook_host or (), webhook_service or ())
     waiters = waiters_named(waiter or ())
     scheduler = scheduler_with(plugin or (), scheduler_config, feature_gates)
     scheduler = replace(scheduler, annotations=annotate)
@@ -243,6 +263,7 @@ def serve(
             traffic=pages,
             rbac=rbac,
             security=security,
+            webhooks=places,
             warm=True,
             audit=audit,
         )

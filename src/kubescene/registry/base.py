@@ -28,6 +28,7 @@ from kubescene.errors import ForbiddenError
 from kubescene.instruments import Instruments
 from kubescene.registry import decoding
 from kubescene.registry.admission.chain import AdmissionChain, AdmissionRequest, silent
+from kubescene.registry.admission.webhooks import Webhooks
 from kubescene.registry.clocks import Clocks
 from kubescene.registry.custom_resources import DEFINITIONS, CustomResources, definition_errors
 from kubescene.registry.expressions import POLICIES, policy_errors, selector_errors
@@ -226,6 +227,7 @@ class RegistryBase(ABC):
         self.gate: WriteGate = OpenGate()
         self.custom = CustomResources(scheme, store)
         self.admission = parts["admission"]
+        self.webhooks = Webhooks(store, scheme, self.custom, self.admission)
         self.checks = Checks(self.admission, store, clock, self.custom)
         self.preparation = Preparation(store, clock, self.custom, parts.get("gates", ()))
         self.track_fields = False

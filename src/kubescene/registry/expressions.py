@@ -30,9 +30,11 @@ def selector_errors(
 
 
 def policy_errors(policy: JsonObject, resource_type: ResourceType) -> ErrorList:
-    """What is wrong with an admission policy, or with what binds one."""
-    if resource_type.kind.endswith("Configuration"):
-        return ErrorList()
+    """What is wrong with an admission policy, with what binds one, or with webhooks."""
+    if resource_type.kind.endswith("WebhookConfiguration"):
+        from kubescene.registry.admission.webhooks.checking import faults_of_webhooks
+
+        return faults_of_webhooks(policy)
     # Late: most worlds have no policies.
     from kubescene.registry.admission.policies.checking import faults_of_binding, faults_of_policy
 

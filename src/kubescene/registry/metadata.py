@@ -1,7 +1,9 @@
 """Metadata that the system owns: names, uids, creation times, generations."""
 
+from functools import partial
 from typing import Any
 
+from kubescene.api.consultations import Consultation
 from kubescene.api.scheme import ResourceType
 from kubescene.clock import Clock, Identities, format_time
 from kubescene.errors import AlreadyExistsError, BadRequestError
@@ -28,6 +30,30 @@ _KEPT_FROM_OLD = (
     "deletionTimestamp",
     "deletionGracePeriodSeconds",
 )
+
+
+class PinnedIdentities(Identities):
+    """Those of a write that is tried again while webhooks are asked: what it was given stays."""
+
+    def __init__(self, identities: Identities, consultation: Consultation) -> None:
+        super().__init__(identities.seed)
+        self._identities = identities
+        self._pinned = consultation
+        self._drawn = 0
+
+    def uid(self, kind: str, namespace: str, name: str) -> str:
+        key = ("uid", kind, namespace, name)
+        return self._pinned.pin(key, partial(self._identities.uid, kind, namespace, name))
+
+    def name_suffix(self, kind: str, namespace: str, prefix: str) -> str:
+        self._drawn += 1
+        key = ("name", kind, namespace, prefix, str(self._drawn))
+        return self._pinned.pin(key, partial(self._identities.name_suffix, kind, namespace, prefix))
+
+
+def pinned(identities: Identities, consultation: Consultation | None) -> Identities:
+    """Who names and identifies what a write creates."""
+    return identities if consultation is None else PinnedIdentities(identities, consultation)
 
 
 def is_revision(version: str) -> bool:

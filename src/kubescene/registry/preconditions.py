@@ -6,6 +6,10 @@ from kubescene.api.scheme import ResourceType
 from kubescene.errors import ConflictError, NotFoundError
 from kubescene.types import JsonObject
 
+CHANGED_MEANWHILE = (
+    "the object has been modified; please apply your changes to the latest version and try again"
+)
+
 
 def not_found(resource_type: ResourceType, name: str) -> NotFoundError:
     resource = resource_type.named_resource
@@ -24,15 +28,15 @@ def conflict(resource_type: ResourceType, name: str, why: str) -> ConflictError:
     )
 
 
+def overtaken(resource_type: ResourceType, name: str) -> ConflictError:
+    """The answer to whoever looked at an object that is another by now."""
+    return conflict(resource_type, name, CHANGED_MEANWHILE)
+
+
 def check_precondition(resource_type: ResourceType, current: Record, metadata: JsonObject) -> None:
     """A write that names a revision or uid only applies to exactly that object."""
     if (version := metadata.get("resourceVersion")) and version != str(current.revision):
-        raise conflict(
-            resource_type,
-            current.name,
-            "the object has been modified; please apply your changes to the latest version and "
-            "try again",
-        )
+        raise overtaken(resource_type, current.name)
     if (uid := metadata.get("uid")) and uid != current.uid:
         raise conflict(
             resource_type,

@@ -32,7 +32,13 @@ from kubescene.registry.admission.policies import Policies
 from kubescene.registry.base import BINDING, RegistryParts
 from kubescene.registry.custom_resources import DEFINITIONS
 from kubescene.registry.interface import Registry
-from kubescene.registry.metadata import check_unused, free_name, new_metadata, updated_metadata
+from kubescene.registry.metadata import (
+    check_unused,
+    free_name,
+    new_metadata,
+    pinned,
+    updated_metadata,
+)
 from kubescene.registry.objects import with_part
 from kubescene.registry.ownership import Application, Ownership, check_target
 from kubescene.registry.patching import apply_patch
@@ -40,6 +46,7 @@ from kubescene.registry.preconditions import (
     check_delete_preconditions,
     check_precondition,
     not_found,
+    overtaken,
 )
 from kubescene.registry.shortcuts import WriteShortcuts
 from kubescene.registry.shortcuts.templates import Bunch
@@ -262,6 +269,8 @@ class EmbeddedRegistry(Registry):
         resource_type = request.resource_type
         if request.options.dry_run:
             return self._unstored(resource_type, new, current)
+        if self.webhooks.are_asked:
+            self._check_current(request, current)
         if current is not None:
             name = current.name
         else:
@@ -280,6 +289,14 @@ class EmbeddedRegistry(Registry):
             else:
                 self.consequences.updated(record, current)
         return record
+
+    def _check_current(self, request: WriteRequest, current: Record | None) -> None:
+        """409 if somebody else was faster while this writer waited for webhooks."""
+        if current is None:
+            return  # a name that was taken meanwhile was found out by now
+        found = self.store.get(current.resource, current.namespace, current.name)
+        if found is None or found.revision != current.revision:
+            raise overtaken(request.resource_type, current.name)
 
     def _remove(self, request: WriteRequest, current: Record) -> Record:
         record = self.store.remove(current.resource, current.namespace, current.name)
@@ -324,9 +341,10 @@ class EmbeddedRegistry(Registry):
         self.checks.check_open(resource_type, body)
         complete = self.checks.admit(request, body, None, place)
         metadata = complete["metadata"]
-        name = free_name(metadata, resource_type, place, self.identities, self.store)
+        identities = pinned(self.identities, request.options.consultation)
+        name = free_name(metadata, resource_type, place, identities, self.store)
         clock = self.clocks.of(resource_type)
-        complete = new_metadata(complete, resource_type, place, name, self.identities, clock)
+        complete = new_metadata(complete, resource_type, place, name, identities, clock)
         complete = self.preparation.create(complete, resource_type)
         self.checks.accept(request, complete, None)
         check_unused(resource_type, place, name, self.store)

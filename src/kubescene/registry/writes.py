@@ -84,7 +84,11 @@ def options_of_deletion(wish: DeleteOptions, origin: OperationOrigin | None) -> 
     if origin is None and wish.warn is None and not (wish.dry_run or wish.is_admitted):
         return NO_OPTIONS
     return WriteOptions(
-        dry_run=wish.dry_run, origin=origin, warn=wish.warn, is_admitted=wish.is_admitted
+        dry_run=wish.dry_run,
+        origin=origin,
+        warn=wish.warn,
+        is_admitted=wish.is_admitted,
+        consultation=wish.consultation,
     )
 
 

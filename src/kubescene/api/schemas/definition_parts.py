@@ -172,13 +172,14 @@ def _check_conversion(conversion: JsonObject, errors: ErrorList, path: Path) -> 
     elif (config.get("url") is None) == (config.get("service") is None):
         errors.required(at, "exactly one of url or service is required")
     elif config.get("url") is not None:
-        _check_url(config["url"], errors, at.child("url"))
+        check_url(config["url"], errors, at.child("url"))
     else:
-        _check_service(config["service"], errors, at.child("service"))
-    _check_reviews(versions or [], errors, path.child("conversionReviewVersions"))
+        check_service(config["service"], errors, at.child("service"))
+    check_reviews(versions or [], errors, path.child("conversionReviewVersions"))
 
 
-def _check_url(text: str, errors: ErrorList, path: Path) -> None:
+def check_url(text: str, errors: ErrorList, path: Path) -> None:
+    """What is wrong with the URL of a webhook."""
     scheme, slashes, rest = text.partition("://")
     if parse_url(text) is None and not slashes:
         errors.required(path, f"url must be a valid URL; {_URL_FORM}")
@@ -199,7 +200,8 @@ def _check_url(text: str, errors: ErrorList, path: Path) -> None:
         errors.invalid(path, query, "query parameters are not permitted in the URL")
 
 
-def _check_service(service: JsonObject, errors: ErrorList, path: Path) -> None:
+def check_service(service: JsonObject, errors: ErrorList, path: Path) -> None:
+    """What is wrong with the reference to the Service of a webhook."""
     for name in ("name", "namespace"):
         if not service.get(name):
             errors.required(path.child(name))
@@ -227,7 +229,7 @@ def _path_complaints(target: str) -> Iterator[str]:
             yield from (f"segment[{position}]: {it}" for it in dns_subdomain(step))
 
 
-def _check_reviews(versions: list[Any], errors: ErrorList, path: Path) -> None:
+def check_reviews(versions: list[Any], errors: ErrorList, path: Path) -> None:
     if not versions:
         errors.required(path)
         return

@@ -94,8 +94,9 @@ class Subresources:
         if not name:
             raise BadRequestError("name must be provided")
         options, registry = write_options(request), self.verbs.registry
-        await self.verbs.engine.submit(
-            lambda: registry.bind(request.actor, target.namespace, name, body, options=options)
+        await self.verbs.decided(
+            request,
+            lambda: registry.bind(request.actor, target.namespace, name, body, options=options),
         )
         return _created()
 
@@ -103,10 +104,11 @@ class Subresources:
         body = await self._read_eviction(target, request)
         options, registry = eviction_options(body, request), self.verbs.registry
         try:
-            await self.verbs.engine.submit(
+            await self.verbs.decided(
+                request,
                 lambda: registry.evictions.evict(
                     request.actor, target.namespace, target.name, options=options
-                )
+                ),
             )
         except ManyBudgetsError as error:
             # Upstream's answer: the status line of a success around a Status of failure.
@@ -168,7 +170,7 @@ class Scaling:
                 self._scales.get(target.resource_type, target.namespace, target.name)
             )
         change = self._update if request.method == "PUT" else self._patch
-        record = await self.verbs.engine.submit(await change(target, request))
+        record = await self.verbs.decided(request, await change(target, request))
         return json_response(self._scales.view(record, target.resource_type))
 
     async def _update(self, target: RequestTarget, request: Request) -> Callable[[], Record]:

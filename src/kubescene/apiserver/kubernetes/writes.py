@@ -5,12 +5,15 @@ thread, and renders the record that comes back.
 """
 
 import asyncio
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import TypeVar
 
 from msgspec import structs
 
 from kubescene.actors import Actor
+from kubescene.api.consultations import AnswersNeededError
 from kubescene.api.field_ownership.field_managers import TOO_LONG, manager_of, manager_problem
 from kubescene.api.options import DeleteOptions, WriteOptions
 from kubescene.api.patching.patches import PatchType
@@ -25,12 +28,14 @@ from kubescene.apiserver.kubernetes.selection import select
 from kubescene.apiserver.negotiation import PLAIN, ResponseForm
 from kubescene.apiserver.requests import DEFAULT_MAX_BODY, MAX_BODY, Request, RequestTarget
 from kubescene.apiserver.responses import Response, json_response, success_status
+from kubescene.apiserver.webhooks import WebhookClient
 from kubescene.errors import BadRequestError, InvalidError, NotFoundError, StatusCause
 from kubescene.registry import Registry
 from kubescene.registry.decoding import examination
 from kubescene.scenario.validation.unsimulated import without_effect
 from kubescene.types import JsonObject, JsonValue
 
+T = TypeVar("T")
 SHOWN_WHEN_GONE = frozenset(
     GroupResource(group, plural)
     for group, plurals in {
@@ -62,6 +67,7 @@ class Writes:
     max_body: int = DEFAULT_MAX_BODY
     escalation: EscalationCheck | None = None
     """Where Roles say who may do what: what a Role or a binding may grant."""
+    webhooks: WebhookClient = field(default_factory=WebhookClient)
 
     def check_grants(self, actor: Actor, obj: JsonObject, target: RequestTarget) -> None:
         """403 if an object gives away what its author does not have."""
@@ -76,18 +82,38 @@ class Writes:
         self.check_grants(request.actor, obj, target)
         self._warn_of_no_effect(target, request)
         options = await self._options(obj, target, request)
-        record = await self.engine.submit(
+        record = await self.decided(
+            request,
             lambda: self.registry.create(
                 request.actor, obj, namespace=target.namespace, options=options
-            )
+            ),
         )
         return await self._rendered(record, target, request, form, 201)
 
     def _warn_of_no_effect(self, target: RequestTarget, request: Request) -> None:
         """As `kubescene run` does: what nobody acts on is named when somebody uses it."""
         gvk, controllers = target.resource_type.gvk, self.engine.cluster.registrations
-        if told := without_effect(gvk.group, gvk.kind, controllers):
+        calls = self.registry.webhooks.can_be_called
+        if told := without_effect(gvk.group, gvk.kind, controllers, calls_webhooks=calls):
             request.warnings.append(told)
+
+    async def decided(self, request: Request, command: Callable[[], T]) -> T:
+        """What comes of a command that writes; the webhooks that have a say are asked here.
+
+        Nobody else waits for them: the command ends without having done anything, and is tried
+        again with their answers.
+        """
+        said = len(request.warnings)
+        while True:
+            try:
+                return await self.engine.submit(command)
+            except AnswersNeededError as needed:
+                calls = needed.calls
+            del request.warnings[said:]
+            request.consultation.annotations.clear()
+            answers = await asyncio.gather(*map(self.webhooks.answer, calls))
+            for call, answer in zip(calls, answers, strict=True):
+                request.consultation.keep(call, answer)
 
     async def update(self, target: RequestTarget, request: Request, form: ResponseForm) -> Response:
         """PUT to an object, or to one of the subresources that have its kind."""
@@ -96,14 +122,15 @@ class Writes:
         check_name(obj, target)
         self.check_grants(request.actor, obj, target)
         options = await self._options(obj, target, request)
-        record = await self.engine.submit(
+        record = await self.decided(
+            request,
             lambda: self.registry.update(
                 request.actor,
                 obj,
                 namespace=target.namespace,
                 subresource=target.subresource,
                 options=options,
-            )
+            ),
         )
         return await self._rendered(record, target, request, form)
 
@@ -134,7 +161,7 @@ class Writes:
             )
             return record, is_new
 
-        record, is_new = await self.engine.submit(command)
+        record, is_new = await self.decided(request, command)
         if is_new:
             self._warn_of_no_effect(target, request)
         return await self._rendered(record, target, request, form, 201 if is_new else 200)
@@ -156,7 +183,7 @@ class Writes:
             )
             return record, found is not None
 
-        record, remains = await self.engine.submit(command)
+        record, remains = await self.decided(request, command)
         waits = record.deleting if options.dry_run else remains
         if waits or resource_type.group_resource in SHOWN_WHEN_GONE:
             return await self._rendered(record, target, request, form)
@@ -187,9 +214,10 @@ class Writes:
 
         matching = await self.engine.submit(found)
         deleted: list[Record] = []
-        for begin in range(0, len(matching), DELETED_AT_ONCE):
-            some = matching[begin : begin + DELETED_AT_ONCE]
-            deleted += await self.engine.submit(partial(delete, some))
+        at_once = 1 if self.registry.webhooks.are_asked else DELETED_AT_ONCE
+        for begin in range(0, len(matching), at_once):
+            some = matching[begin : begin + at_once]
+            deleted += await self.decided(request, partial(delete, some))
         meta = ListMeta(store.revision)
         return await self.renderer.list_response(deleted, resource_type, PLAIN, meta)
 
@@ -302,11 +330,16 @@ def as_object(value: JsonValue) -> JsonObject:
 
 
 def write_options(request: Request) -> WriteOptions:
+    said = ("fieldManager", "fieldValidation")
+    request.consultation.options = {
+        name: request.query[name] for name in said if request.query.get(name)
+    }
     return WriteOptions(
         dry_run=request.is_dry_run,
         field_manager=field_manager(request),
         force=request.flag("force"),
         warn=request.warnings.append,
+        consultation=request.consultation,
     )
 
 
@@ -355,6 +388,14 @@ def parse_delete_options(options: JsonObject, request: Request) -> DeleteOptions
         raise BadRequestError(f"dryRun may only be All, not {dry_run!r}")
     if not isinstance(preconditions, dict):
         raise BadRequestError("preconditions must be an object")
+    said = {
+        "gracePeriodSeconds": grace,
+        "propagationPolicy": policy,
+        "preconditions": preconditions,
+    }
+    request.consultation.options = {
+        name: each for name, each in said.items() if each not in (None, "", {})
+    }
     return DeleteOptions(
         grace_period_s=grace,
         uid=str(preconditions.get("uid") or ""),
@@ -362,6 +403,7 @@ def parse_delete_options(options: JsonObject, request: Request) -> DeleteOptions
         propagation_policy=policy,
         dry_run=bool(dry_run) or request.is_dry_run,
         warn=request.warnings.append,
+        consultation=request.consultation,
     )
 
 

@@ -6,7 +6,7 @@ so a change is a copy. `AdmissionChain.validate` runs last, on the object as it 
 can only refuse. The order within each round is kube-apiserver's.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol, TypeGuard
 
 import msgspec
@@ -27,10 +27,12 @@ def silent(warning: str) -> None:
 class Reinvocation:
     """What plugins that are asked twice about one request remember of the first time."""
 
-    __slots__ = ("invoked", "is_due", "is_second")
+    __slots__ = ("invoked", "is_due", "is_second", "outputs")
 
     def __init__(self) -> None:
         self.invoked: set[tuple[str, ...]] = set()
+        self.outputs: dict[str, JsonObject] = {}
+        """The object as plugins left it the last time."""
         self.is_due = False
         self.is_second = False
 
@@ -59,6 +61,11 @@ class AdmissionRequest(msgspec.Struct, frozen=True):
     def warn(self, message: str) -> None:
         """Say something to the client although its request is admitted."""
         (self.options.warn or silent)(message)
+
+    def annotate(self, annotations: Mapping[str, str]) -> None:
+        """Say something to an audit log."""
+        if (consultation := self.options.consultation) is not None:
+            consultation.annotations.update(annotations)
 
     @property
     def served(self) -> ResourceType:

@@ -107,6 +107,8 @@ UNTOLD = """\
 
 - No credentials (`serve --rbac` takes users at their word), no `exec`, `attach`, `port-forward` or
   `proxy`, no service account tokens. See [kubectl and client libraries](../guides/api-server.md).
+- Admission webhooks are called by `kubescene serve` alone, and not while a scenario has its world.
+  Imports and snapshots are asked of nobody: neither of webhooks nor of admission policies.
 - Conversion webhooks of CustomResourceDefinitions are not called: between versions only
   `apiVersion` changes. A definition with several versions that names one is answered with a
   warning, and a run that creates it warns.

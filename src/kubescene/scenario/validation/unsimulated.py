@@ -78,9 +78,11 @@ KINDS: Mapping[tuple[str, str], str] = {
 }
 """Kinds that do nothing by themselves, and the controller that acts on them."""
 
+ADMISSION = "admissionregistration.k8s.io"
+WEBHOOKS = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
+UNCALLED = "nobody calls webhooks on virtual time: only `kubescene serve` does"
 INERT: Mapping[tuple[str, str], str] = {
-    ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"): "nobody calls webhooks",
-    ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"): "nobody calls webhooks",
+    **{(ADMISSION, kind): UNCALLED for kind in WEBHOOKS},
     ("networking.k8s.io", "NetworkPolicy"): "there is no network to keep apart",
 }
 """Kinds that are stored and have no effect."""
@@ -407,8 +409,12 @@ def undone(missing: Iterable[str]) -> list[str]:
     return [f"{name} was left out: {DUTIES[name]}" for name in missing if name in DUTIES]
 
 
-def without_effect(group: str, kind: str, controllers: Iterable[str]) -> str:
+def without_effect(
+    group: str, kind: str, controllers: Iterable[str], *, calls_webhooks: bool = False
+) -> str:
     """Why objects of a kind do nothing in a world with these controllers; empty if they do."""
+    if calls_webhooks and kind in WEBHOOKS and group == ADMISSION:
+        return ""
     controller = KINDS.get((group, kind))
     if controller is not None and controller not in frozenset(controllers):
         return f"{kind} has no effect: the controller {controller} does not run"

@@ -56,8 +56,8 @@ __all__ = [
 def default_chain() -> list[AdmissionPlugin]:
     """What a kube-apiserver with default settings runs, in its order, as far as it is modelled.
 
-    Webhooks are not called; the vertical pod autoscaler's is built in, at their place, and so is
-    what looks after kinds of our own.
+    Webhooks come in where some are configured (`webhooks`); the vertical pod autoscaler's is built
+    in, at their place, and so is what looks after kinds of our own.
     """
     return [
         NamespaceLifecycle(),

@@ -40,6 +40,11 @@ PATCHES = {
     "ApplyConfiguration": ("applyConfiguration", OBJECT),
     "JSONPatch": ("jsonPatch", JSON_PATCH),
 }
+_WILDCARDS = {
+    "operations": "operations",
+    "apiGroups": "API groups",
+    "apiVersions": "API versions",
+}
 _BOTH = (
     "must not contain both Deny and Warn (repeating the same validation failure information in the "
     "API response and headers serves no purpose)"
@@ -50,18 +55,18 @@ def faults_of_policy(policy: JsonObject) -> ErrorList:
     """What is wrong with a policy, its expressions among it."""
     errors, spec = ErrorList(), policy.get("spec") or {}
     is_mutating = policy["kind"].startswith("Mutating")
-    _check_choice(spec, "failurePolicy", ("Fail", "Ignore"), errors, SPEC)
+    check_choice(spec, "failurePolicy", ("Fail", "Ignore"), errors, SPEC)
     _check_kind(spec.get("paramKind") or {}, errors)
     at = SPEC.child("matchConstraints")
     _check_matching(spec.get("matchConstraints") or {}, errors, at, is_mutating=is_mutating)
     vocabulary = Vocabulary(spec)
-    _check_conditions(spec.get("matchConditions") or (), vocabulary, errors)
+    check_conditions(spec.get("matchConditions") or (), vocabulary, errors, SPEC)
     _check_variables(spec, vocabulary, errors)
     words = vocabulary.names if spec.get("variables") or is_mutating else vocabulary.plain
     _check_validations(spec.get("validations") or (), words, errors)
     _check_annotations(policy, words, errors)
     _check_mutations(spec, words, errors)
-    _check_choice(spec, "reinvocationPolicy", ("IfNeeded", "Never"), errors, SPEC)
+    check_choice(spec, "reinvocationPolicy", ("IfNeeded", "Never"), errors, SPEC)
     return errors
 
 
@@ -88,9 +93,10 @@ def faults_of_binding(binding: JsonObject) -> ErrorList:
 # -- what both have --------------------------------------------------------------------------
 
 
-def _check_choice(
+def check_choice(
     holder: JsonObject, name: str, supported: Sequence[str], errors: ErrorList, path: Path
 ) -> None:
+    """That a member, if there is one, is one of these words."""
     value = holder.get(name)
     if value is not None and value not in supported:
         errors.not_supported(path.child(name), value, supported)
@@ -121,7 +127,7 @@ def _check_version(text: str, errors: ErrorList, at: Path) -> None:
 def _check_matching(
     matching: JsonObject, errors: ErrorList, path: Path, *, is_mutating: bool
 ) -> None:
-    _check_choice(matching, "matchPolicy", ("Equivalent", "Exact"), errors, path)
+    check_choice(matching, "matchPolicy", ("Equivalent", "Exact"), errors, path)
     for name in ("resourceRules", "excludeResourceRules"):
         for position, rule in enumerate(matching.get(name) or ()):
             check_rule(rule, errors, path.child(name).index(position))
@@ -140,15 +146,42 @@ def check_rule(rule: JsonObject, errors: ErrorList, path: Path) -> None:
         errors.invalid_each(at, name, path_segment(name))
         if name in names[:position]:
             errors.duplicate(at, name)
-    operations = rule.get("operations") or []
-    if "*" in operations and len(operations) > 1:
-        detail = "if '*' is present, must not specify other operations"
-        errors.invalid(path.child("operations"), operations, detail)
-    for position, operation in enumerate(operations):
-        if operation not in ALL_OPERATIONS:
-            at = path.child("operations").index(position)
-            errors.not_supported(at, operation, ALL_OPERATIONS)
-    _check_choice(rule, "scope", ("*", "Cluster", "Namespaced"), errors, path)
+    for member, others in _WILDCARDS.items():
+        items = rule.get(member) or []
+        if "*" in items and len(items) > 1:
+            detail = f"if '*' is present, must not specify other {others}"
+            errors.invalid(path.child(member), items, detail)
+        for position, item in enumerate(items if member == "operations" else ()):
+            if item not in ALL_OPERATIONS:
+                at = path.child(member).index(position)
+                errors.not_supported(at, item, ALL_OPERATIONS)
+    _check_resources(rule.get("resources") or [], errors, path.child("resources"))
+    check_choice(rule, "scope", ("*", "Cluster", "Namespaced"), errors, path)
+
+
+def _check_resources(resources: Sequence[str], errors: ErrorList, path: Path) -> None:
+    """Names that say what another has said already."""
+    all_below, all_above = set(), set()
+    for position, each in enumerate(resources):
+        name, slash, below = each.partition("/")
+        if not slash:
+            continue
+        at = path.index(position)
+        if name in all_below:
+            errors.invalid(at, each, f"if '{name}/*' is present, must not specify {each}")
+        if below in all_above:
+            errors.invalid(at, each, f"if '*/{below}' is present, must not specify {each}")
+        if below == "*":
+            all_below.add(name)
+        if name == "*":
+            all_above.add(below)
+    if "*/*" in resources and len(resources) > 1:
+        detail = "if '*/*' is present, must not specify other resources"
+        errors.invalid(path, resources, detail)
+    plain = [each for each in resources if "/" not in each]
+    if "*" in plain and plain[-1] != "*":
+        detail = "if '*' is present, must not specify other resources without subresources"
+        errors.invalid(path, resources, detail)
 
 
 def _check_reference(reference: JsonObject, errors: ErrorList) -> None:
@@ -166,11 +199,11 @@ def _check_reference(reference: JsonObject, errors: ErrorList) -> None:
 # -- expressions -----------------------------------------------------------------------------
 
 
-def _check_conditions(
-    conditions: Sequence[JsonObject], vocabulary: Vocabulary, errors: ErrorList
+def check_conditions(
+    conditions: Sequence[JsonObject], vocabulary: Vocabulary, errors: ErrorList, holder: Path
 ) -> None:
-    """Conditions know no variables."""
-    path = SPEC.child("matchConditions")
+    """What is wrong with conditions, which know no variables."""
+    path = holder.child("matchConditions")
     if len(conditions) > MOST_CONDITIONS:
         errors.too_many(path, len(conditions), MOST_CONDITIONS)
     for position, each in enumerate(conditions):
@@ -205,7 +238,7 @@ def _check_validations(validations: Sequence[JsonObject], words: Names, errors: 
         _refuse_blank("message", message, errors, at)
         if "\n" in message.strip() or "\r" in message.strip():
             errors.invalid(at.child("message"), message, "must not contain line breaks")
-        _check_choice(each, "reason", _REASONS, errors, at)
+        check_choice(each, "reason", _REASONS, errors, at)
 
 
 def _refuse_blank(name: str, text: str, errors: ErrorList, path: Path) -> None:

@@ -68,11 +68,12 @@ def hooks_of(policies: GroupResource, bindings: GroupResource, where: Surroundin
     for record in store.list(policies):
         if own := bound.get(record.name):
             spec = store.decoded(record)["spec"]
-            hooks.append(_hook(record.name, spec, sorted(own, key=lambda it: it[0])))
+            hooks.append(hook_of(record.name, spec, sorted(own, key=lambda it: it[0])))
     return sorted(hooks, key=lambda it: it.name)
 
 
-def _hook(name: str, spec: JsonObject, bindings: Sequence[tuple[str, JsonObject]]) -> Hook:
+def hook_of(name: str, spec: JsonObject, bindings: Sequence[tuple[str, JsonObject]]) -> Hook:
+    """What is compiled of a spec; webhooks have conditions only."""
     vocabulary = Vocabulary(spec)
     variables = {
         each["name"]: vocabulary.add(each["name"], each["expression"])
@@ -237,7 +238,9 @@ def _options(request: AdmissionRequest) -> JsonObject:
     }
     if options.dry_run:
         made["dryRun"] = ["All"]
-    if options.field_manager:
+    if options.consultation is not None and options.consultation.options is not None:
+        made |= options.consultation.options
+    elif options.field_manager:
         made["fieldManager"] = options.field_manager
     return made
 
