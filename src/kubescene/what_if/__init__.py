@@ -10,8 +10,8 @@
     used, sizes   what containers used, and what they should ask for
     costs       what nodes cost, if a price list says it
     descheduling  which pods the descheduler's policies choose
-    losing, shrinking, upgrading, balancing, rightsizing, placing, repacking, fitting, changing: the
-        questions
+    losing, shrinking, upgrading, balancing, autoscaling, rightsizing, placing, repacking, fitting,
+    changing: the questions
     pages       an answer as a page
 
 Nothing is ever written to the cluster that a snapshot was taken of. The same snapshot, question and

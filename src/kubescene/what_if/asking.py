@@ -1,6 +1,7 @@
 """A snapshot restored and settled once, and a copy of it for each question."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
@@ -10,6 +11,8 @@ from kubescene.cluster import ClusterOptions, ClusterWorld
 from kubescene.controllers.kubelet import KubeletDelays
 from kubescene.durations import parse_duration
 from kubescene.errors import ConfigurationError, SnapshotError
+from kubescene.instruments import Instrument
+from kubescene.node_autoscaling.flags import AutoscalerSettings, read_settings
 from kubescene.results.cost.prices import Prices, read_prices
 from kubescene.runs.staging import CONFIGURATION
 from kubescene.scheduler import SchedulerOptions
@@ -18,6 +21,13 @@ from kubescene.snapshots.restoring import restore
 from kubescene.snapshots.snapshot import Snapshot
 from kubescene.types import JsonObject
 from kubescene.what_if.answers import Answer
+from kubescene.what_if.autoscaling import (
+    Decisions,
+    GroupLimits,
+    autoscale,
+    pools_of,
+    with_machines,
+)
 from kubescene.what_if.balancing import balance
 from kubescene.what_if.changing import applied
 from kubescene.what_if.descheduling import Thresholds
@@ -31,7 +41,7 @@ from kubescene.what_if.shrinking import shrink, shrunk
 from kubescene.what_if.sizes import Recommenders, with_sizes
 from kubescene.what_if.upgrading import UpgradeFlags, upgrade
 from kubescene.what_if.used import recorded_usage
-from kubescene.what_if.worlds import controller_of, counted, is_live, placements
+from kubescene.what_if.worlds import controller_of, counted, is_live, placements, waiting_pods
 
 
 class WhatIf:
@@ -76,17 +86,21 @@ class WhatIf:
         return self._settled(self.snapshot)
 
     def _settled(
-        self, snapshot: Snapshot, scheduler: SchedulerOptions | None = None
+        self,
+        snapshot: Snapshot,
+        scheduler: SchedulerOptions | None = None,
+        autoscaler: AutoscalerSettings | None = None,
+        instruments: Sequence[Instrument] = (),
     ) -> ClusterWorld:
-        world = ClusterWorld(
-            ClusterOptions(
-                seed=self._seed,
-                start=snapshot.taken_at,
-                kubelet=self._delays,
-                scheduler=scheduler or self._scheduler,
-                autoscaler_plugins=self._autoscalers,
-            )
+        options = ClusterOptions(
+            seed=self._seed,
+            start=snapshot.taken_at,
+            kubelet=self._delays,
+            scheduler=scheduler or self._scheduler,
+            autoscaler=autoscaler,
+            autoscaler_plugins=self._autoscalers,
         )
+        world = ClusterWorld(options, instruments=instruments)
         refused = list(restore(world.registry, snapshot))
         if snapshot is self.snapshot:
             self._refused = refused
@@ -184,6 +198,40 @@ class WhatIf:
             thresholds=thresholds or Thresholds(),
             most=moves,
             prices=self._prices,
+        )
+
+    def autoscale(
+        self,
+        groups: Sequence[JsonObject] = (),
+        *,
+        flags: Mapping[str, object] | None = None,
+        limits: GroupLimits | None = None,
+        boot: str = "2m",
+        within: str = "1h",
+    ) -> Answer:
+        """What would the cluster autoscaler do in so much time?
+
+        Nodes that are alike are the groups, unless ``groups`` are given, whose names are those of
+        pools. ``flags`` are the autoscaler's, by their own names.
+        """
+        settings = read_settings(flags or {}, "--autoscaler-flags")
+        nodes = [obj for obj in self.snapshot.objects if obj.get("kind") == "Node"]
+        waited = waiting_pods(self.world)
+        pools = pools_of(
+            nodes, groups, limits=limits or GroupLimits(), boot=boot, prices=self._prices
+        )
+        changed = replace(self.snapshot, objects=with_machines(self.snapshot.objects, pools))
+        decisions = Decisions()
+        world = self._settled(changed, autoscaler=settings, instruments=[decisions])
+        return autoscale(
+            world,
+            decisions,
+            pools,
+            waited,
+            self.unknown,
+            within=parse_duration(within),
+            has_limits=limits is not None or bool(groups),
+            currency=self._prices.currency if self._prices else "",
         )
 
     def rightsize(

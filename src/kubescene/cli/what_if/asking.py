@@ -21,6 +21,7 @@ from kubescene.snapshots.snapshot import read_snapshot
 from kubescene.types import JsonObject
 from kubescene.what_if.answers import Answer, AnswerTable, failures
 from kubescene.what_if.asking import WhatIf, price_list
+from kubescene.what_if.autoscaling import read_limits
 from kubescene.what_if.descheduling import Thresholds
 from kubescene.what_if.draining import DrainFlags
 from kubescene.what_if.pages import write_answer
@@ -48,10 +49,13 @@ class WhatIfCommand:
     timeout: str = ""
     surge: int = 1
     unavailable: int = 0
-    boot: str = "3m"
+    boot: str = ""
     policies: tuple[str, ...] = ()
     thresholds: str = "20,50"
     moves: int = 50
+    groups: Path | None = None
+    autoscaler_flags: Path | None = None
+    limits: str = ""
     usage: tuple[str, ...] = ()
     window: str = "168h"
     quantile: float = 0.9
@@ -76,7 +80,7 @@ class WhatIfCommand:
 
 ONLY_FOR: Mapping[str, tuple[str, ...]] = {
     "removed": ("lose",),
-    "within": ("lose", "apply"),
+    "within": ("lose", "apply", "autoscale"),
     "keep": ("shrink",),
     "tries": ("shrink", "rightsize"),
     "force": ("drain", "shrink"),
@@ -84,7 +88,10 @@ ONLY_FOR: Mapping[str, tuple[str, ...]] = {
     "timeout": ("drain", "shrink", "upgrade"),
     "surge": ("upgrade",),
     "unavailable": ("upgrade",),
-    "boot": ("upgrade",),
+    "boot": ("upgrade", "autoscale"),
+    "groups": ("autoscale",),
+    "autoscaler_flags": ("autoscale",),
+    "limits": ("autoscale",),
     "policies": ("balance",),
     "thresholds": ("balance",),
     "moves": ("balance",),
@@ -95,7 +102,7 @@ ONLY_FOR: Mapping[str, tuple[str, ...]] = {
     "most": ("fit",),
     "unplace": ("schedule",),
     "shape": ("repack",),
-    "prices": ("shrink", "repack", "upgrade", "balance", "rightsize"),
+    "prices": ("shrink", "repack", "upgrade", "balance", "rightsize", "autoscale"),
 }
 """Questions that an option belongs to; an option that does nothing is refused."""
 OPTIONS = {"within": "--for", "files": "--file", "policies": "--policy"}
@@ -162,7 +169,8 @@ def shrink(what_if: WhatIf, asked: WhatIfCommand, terms: list[str]) -> Answer:
 
 def upgrade(what_if: WhatIf, asked: WhatIfCommand, terms: list[str]) -> Answer:
     timeout = asked.timeout or UpgradeFlags().timeout
-    flags = UpgradeFlags(asked.surge, asked.unavailable, asked.boot, timeout)
+    boot = asked.boot or UpgradeFlags().boot
+    flags = UpgradeFlags(asked.surge, asked.unavailable, boot, timeout)
     return what_if.upgrade(*terms, flags=flags.check())
 
 
@@ -174,6 +182,39 @@ def balance(what_if: WhatIf, asked: WhatIfCommand, terms: list[str]) -> Answer:
     return what_if.balance(
         *terms, policies=asked.policies, thresholds=Thresholds(low, high), moves=asked.moves
     )
+
+
+def autoscale(what_if: WhatIf, asked: WhatIfCommand, terms: list[str]) -> Answer:
+    refuse(terms, "autoscale")
+    within, boot = asked.within or "1h", asked.boot or "2m"
+    for option, text in (("--for", within), ("--boot", boot)):
+        if duration(text, option) < 0:
+            raise ConfigurationError(f"{option} cannot be {text}")
+    return what_if.autoscale(
+        [] if asked.groups is None else node_groups(asked.groups),
+        flags=None if asked.autoscaler_flags is None else flags_of(asked.autoscaler_flags),
+        limits=read_limits(asked.limits) if asked.limits else None,
+        boot=boot,
+        within=within,
+    )
+
+
+def node_groups(path: Path) -> list[JsonObject]:
+    found = list(read_manifests(path))
+    for obj in found:
+        if not isinstance(obj, dict) or obj.get("kind") != "NodeGroup":
+            raise ConfigurationError(f"{path} must hold NodeGroups, and nothing else")
+        if not isinstance((obj.get("metadata") or {}).get("name"), str):
+            raise ConfigurationError(f"{path}: a NodeGroup has no name")
+    return found
+
+
+def flags_of(path: Path) -> Mapping[str, object]:
+    """A file of flags, by their own names."""
+    documents = list(read_manifests(path))
+    if len(documents) != 1 or not isinstance(documents[0], dict):
+        raise ConfigurationError(f"{path} must hold flags, such as scale-down-unneeded-time: 5m")
+    return documents[0]
 
 
 def rightsize(what_if: WhatIf, asked: WhatIfCommand, terms: list[str]) -> Answer:
@@ -225,6 +266,7 @@ QUESTIONS: Mapping[str, Callable[[WhatIf, WhatIfCommand, list[str]], Answer]] = 
     "shrink": shrink,
     "upgrade": upgrade,
     "balance": balance,
+    "autoscale": autoscale,
     "rightsize": rightsize,
     "repack": repack,
     "schedule": schedule,

@@ -16,8 +16,8 @@ def what_if(
         list[str],
         typer.Argument(
             help="lose NODES, drain NODES, shrink [NODES], upgrade [NODES], balance [NODES], "
-            "rightsize, repack [NODES], schedule, explain pod NAME, fit, apply. NODES are "
-            "zone=Z, pool=P, node=N or any label KEY=VALUE."
+            "autoscale, rightsize, repack [NODES], schedule, explain pod NAME, fit, apply. NODES "
+            "are zone=Z, pool=P, node=N or any label KEY=VALUE."
         ),
     ],
     as_json: options.AsJson = False,
@@ -35,7 +35,8 @@ def what_if(
         bool, typer.Option("--removed", help="lose: the nodes are deleted, not only silent.")
     ] = False,
     within: Annotated[
-        str, typer.Option("--for", metavar="DURATION", help="lose, apply: how long to look.")
+        str,
+        typer.Option("--for", metavar="DURATION", help="lose, apply, autoscale: how long."),
     ] = "",
     keep: Annotated[
         str, typer.Option(metavar="SHARE", help="shrink: what stays free, such as 10%.")
@@ -63,8 +64,23 @@ def what_if(
         int, typer.Option(min=0, help="upgrade: so many old nodes go before new ones come.")
     ] = 0,
     boot: Annotated[
-        str, typer.Option(metavar="DURATION", help="upgrade: from its order to a node's readiness.")
-    ] = "3m",
+        str,
+        typer.Option(
+            metavar="DURATION",
+            help="upgrade (3m), autoscale (2m): from its order to a node's readiness.",
+        ),
+    ] = "",
+    groups: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="autoscale: NodeGroups, named as pools of the snapshot."),
+    ] = None,
+    autoscaler_flags: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="autoscale: flags of the cluster autoscaler, as YAML."),
+    ] = None,
+    limits: Annotated[
+        str, typer.Option(metavar="MIN:MAX", help="autoscale: of every group, without --groups.")
+    ] = "",
     policy: Annotated[
         list[str] | None,
         typer.Option(
@@ -140,6 +156,9 @@ def what_if(
         surge=surge,
         unavailable=unavailable,
         boot=boot,
+        groups=groups,
+        autoscaler_flags=autoscaler_flags,
+        limits=limits,
         policies=tuple(policy or ()),
         thresholds=thresholds,
         moves=moves,
