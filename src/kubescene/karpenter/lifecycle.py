@@ -170,7 +170,7 @@ class ClaimLifecycle:
         for name in events:
             claim = world.claims.get(name)
             pool = None if claim is None else world.pools.get(_pool_of(claim))
-            if claim is None or pool is None or pool.fault() or not pool.consolidate_after:
+            if claim is None or pool is None or pool.fault or not pool.consolidate_after:
                 continue
             told = (claim.get("status") or {}).get("lastPodEventTime")
             if told is None or now - parse_time(told) >= DEDUPED:
@@ -180,7 +180,7 @@ class ClaimLifecycle:
     def _consolidatable(
         self, name: str, claim: ReadOnlyObject, pool: NodePool, now: int
     ) -> int | None:
-        if pool.fault():
+        if pool.fault:
             return None
         wait = pool.consolidate_after
         is_set = find_condition(claim, "Consolidatable") is not None
@@ -362,7 +362,7 @@ def with_conditions(
 
 def drift_of(claim: ReadOnlyObject, pool: NodePool) -> str:
     """Why a claim is not any more what its pool would order; empty if it is."""
-    if pool.fault():
+    if pool.fault:
         return ""
     annotations = claim["metadata"].get("annotations") or {}
     if annotations.get(POOL_HASH, pool.hash) != pool.hash:

@@ -143,6 +143,7 @@ class NodePool:
             },
         }
 
+    @cached_property
     def fault(self) -> str:
         """Why nothing is done about it, field first; empty if it makes sense."""
         parts: Mapping[str, Callable[[], object]] = {

@@ -1,5 +1,6 @@
 """What Karpenter sees of a world of objects, and how it writes there."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from typing import Any
@@ -53,6 +54,11 @@ class KarpenterWorld:
         self._seen: dict[str, PodSeen] = {}
         self._on_node: dict[str, dict[str, None]] = {}
         self._unbound: dict[str, None] = {}
+        self._registered: dict[str, str] = {}
+        self._sizes: Counter[str] = Counter()
+        self.asking: dict[str, bool] = {}
+        """Uids of pods that wait, or no longer do, since somebody has looked."""
+        self.claim_changes = 0
         self.state = 0
         """Counts what may change a decision about giving nodes up."""
         self.wrote = False
@@ -84,12 +90,15 @@ class KarpenterWorld:
     # -- watches ---------------------------------------------------------------------------
 
     def _pool_changed(self, change: Change) -> None:
-        self.state += 1
         name = change.record.name
+        before = self.pools.get(name)
         if change.type is ChangeType.DELETED:
             self.pools.pop(name, None)
         else:
             self.pools[name] = NodePool(change.object)
+            if before is not None and _differs_in_status_alone(before.object, change.object):
+                return
+        self.state += 1
         self.touched.update(dict.fromkeys(self.claims))
 
     def _catalogue_changed(self, change: Change) -> None:
@@ -100,10 +109,12 @@ class KarpenterWorld:
     def _claim_changed(self, change: Change) -> None:
         name = change.record.name
         self.state += 1
+        self.claim_changes += 1
         if change.type is ChangeType.DELETED:
             self.claims.pop(name, None)
         else:
             self.claims[name] = change.object
+        self._recount(name)
         self.touched[name] = None
 
     def _instance_changed(self, change: Change) -> None:
@@ -121,7 +132,23 @@ class KarpenterWorld:
             self.nodes.pop(name, None)
         else:
             self.nodes[name] = change.object
+        self._recount(name)
         self.touched[name] = None
+
+    def _recount(self, name: str) -> None:
+        """Whether the machine of a claim is a node of its pool."""
+        claim = self.claims.get(name) if name in self.nodes else None
+        pool = "" if claim is None else _pool_of(claim)
+        before = self._registered.pop(name, "")
+        if before:
+            self._sizes[before] -= 1
+        if pool:
+            self._registered[name] = pool
+            self._sizes[pool] += 1
+
+    def size_of(self, pool: str) -> int:
+        """How many nodes a pool has."""
+        return self._sizes[pool]
 
     def _pod_changed(self, change: Change) -> None:
         record = change.record
@@ -129,7 +156,8 @@ class KarpenterWorld:
         before = self._pods.get(key)
         self._seen.pop(key, None)
         self._unbound.pop(key, None)
-        self.waiting.pop(key, None)
+        if (waited := self.waiting.pop(key, None)) is not None:
+            self.asking[waited] = False
         was_on = before.record.node if before is not None else ""
         if was_on and was_on != record.node:
             self._leave(key, was_on)
@@ -143,6 +171,7 @@ class KarpenterWorld:
             self._unbound[key] = None
             if self.pod(key).is_provisionable:
                 self.waiting[key] = record.uid
+                self.asking[record.uid] = True
             return
         self._on_node.setdefault(record.node, {})[key] = None
         ended = record.phase in _ENDED
@@ -208,7 +237,7 @@ class KarpenterWorld:
         """Why nothing is ordered for a pool; empty if something may be."""
         if pool.object["metadata"].get("deletionTimestamp"):
             return "it is being deleted"
-        if fault := pool.fault():
+        if fault := pool.fault:
             return fault
         if self.client.find(ObjectRef(NODE_GROUP, pool.name)) is not None:
             return f"there is a NodeGroup {pool.name}, too: machines could not be told apart"
@@ -218,7 +247,7 @@ class KarpenterWorld:
 
     def claims_of(self, pool: str) -> Iterator[ReadOnlyObject]:
         for each in self.claims.values():
-            if (each["metadata"].get("labels") or {}).get("karpenter.sh/nodepool") == pool:
+            if _pool_of(each) == pool:
                 yield each
 
     # -- what is written -------------------------------------------------------------------
@@ -265,3 +294,14 @@ class KarpenterWorld:
         if self.recorder.on:
             kind = WARNING if warns else NORMAL
             self.recorder.tell(Notice(regarding(dict(obj)), kind, reason, message, REPORTER))
+
+
+def _pool_of(claim: ReadOnlyObject) -> str:
+    return str((claim["metadata"].get("labels") or {}).get("karpenter.sh/nodepool") or "")
+
+
+def _differs_in_status_alone(before: ReadOnlyObject, after: ReadOnlyObject) -> bool:
+    """Whether nothing has changed that anybody decides by."""
+    one, other = before["metadata"], after["metadata"]
+    decisive = ("uid", "generation", "labels", "annotations", "deletionTimestamp")
+    return all(one.get(each) == other.get(each) for each in decisive)

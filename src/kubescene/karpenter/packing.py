@@ -7,7 +7,7 @@ launched. What finds no place gives up its wishes one after the other; what stil
 tried again as long as that changes anything.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -414,9 +414,10 @@ class ExistingNode:
     def place(
         self, pod: PodSeen, asked: Requirements, packing: "ClaimPacking"
     ) -> Requirements | None:
+        """Where it would go, if there is room."""
         if not tolerates_all(pod.tolerations, self.taints):
             return None
-        if _clash(pod.key, pod.ports, self._ports) or not fits(pod.requests, self.remaining):
+        if _clash(pod.key, pod.ports, self._ports):
             return None
         if self.requirements.conflict(asked) is not None:
             return None
@@ -508,6 +509,7 @@ class ClaimPacking:
             if (left := self._left.get(each.pool)) is not None:
                 for name in left:
                     left[name] -= each.capacity.get(name, 0)
+        self._roomy: dict[tuple[tuple[str, int], ...], list[ExistingNode]] = {}
         self._claims: list[OpenClaim] = []
         self._opened = 0
         self._current: dict[str, PodSeen] = {}
@@ -566,7 +568,7 @@ class ClaimPacking:
         ignores = self.options.ignores_preferences
         asked = pod.strict_requirements if ignores else pod.requirements
         may_join = not pod.node or pod.node in self._leaving
-        for node in self._existing:
+        for node in self._with_room(pod):
             if node.is_busy and not may_join:
                 continue
             found = node.place(pod, asked, self)
@@ -580,6 +582,21 @@ class ClaimPacking:
                 claim.take(pod, placed, self.topology)
                 return None
         return self._open(pod, asked)
+
+    def _with_room(self, pod: PodSeen) -> Iterator[ExistingNode]:
+        """Nodes that have what it asks for: one that once had not, never will in this round."""
+        size = tuple(sorted(pod.requests.items()))
+        nodes = self._roomy.get(size, self._existing)
+        full: set[str] = set()
+        try:
+            for node in nodes:
+                if fits(pod.requests, node.remaining):
+                    yield node
+                else:
+                    full.add(node.node.name)
+        finally:
+            if full or nodes is self._existing:
+                self._roomy[size] = [each for each in nodes if each.node.name not in full]
 
     def _open(self, pod: PodSeen, asked: Requirements) -> "Fault | None":
         if not self._templates:

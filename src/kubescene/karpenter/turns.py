@@ -87,6 +87,10 @@ class KarpenterTurns:
         self._told_stays: dict[str, str] = {}
         self._told_unhelped: dict[str, dict[str, str]] = {}
         self._woken_at: int | None = None
+        self._leaving: tuple[object, ...] = ()
+        """By what nodes left, the last time that anybody looked."""
+        self._asks_again: int | None = None
+        """No one of those that ask does so again before."""
 
     def run(self) -> bool:
         """All that is due; whether something was written."""
@@ -110,7 +114,7 @@ class KarpenterTurns:
         times = [
             self._lifecycle.next_due,
             self._batch.due(self._flags),
-            min(self._asked.values(), default=None),
+            self._asks_again,
             self._validating[0] if self._validating is not None else None,
             self._next_loop if self._world.claims else None,
         ]
@@ -123,16 +127,36 @@ class KarpenterTurns:
 
     def _collect(self, now: int) -> None:
         """Who asks for a place: pods that wait, and nodes whose pods have to go."""
-        asking = dict.fromkeys(self._world.waiting.values())
-        for name, claim in self._world.claims.items():
-            if name in self._running or claim["metadata"].get("deletionTimestamp"):
-                asking[f"node/{name}"] = None
-        for uid in [each for each in self._asked if each not in asking]:
-            del self._asked[uid]
-        for uid in asking:
-            if now >= self._asked.get(uid, 0):
-                self._asked[uid] = now + POLL
-                self._batch.trigger(uid, now)
+        changes, self._world.asking = self._world.asking, {}
+        leaving = (self._world.claim_changes, *self._running)
+        if leaving != self._leaving:
+            self._leaving = leaving
+            changes |= self._nodes_that_leave()
+        for uid, asks in changes.items():
+            if not asks:
+                self._asked.pop(uid, None)
+            elif now >= self._asked.get(uid, 0):
+                self._ask(uid, now)
+        if self._asks_again is not None and now >= self._asks_again:
+            for uid in [uid for uid, at in self._asked.items() if now >= at]:
+                self._ask(uid, now)
+            self._asks_again = min(self._asked.values(), default=None)
+
+    def _ask(self, uid: str, now: int) -> None:
+        self._asked[uid] = now + POLL
+        if self._asks_again is None:
+            self._asks_again = now + POLL
+        self._batch.trigger(uid, now)
+
+    def _nodes_that_leave(self) -> dict[str, bool]:
+        """Nodes that ask for their pods, and those that no longer do."""
+        asking = {
+            f"node/{name}": True
+            for name, claim in self._world.claims.items()
+            if name in self._running or claim["metadata"].get("deletionTimestamp")
+        }
+        gone = (uid for uid in self._asked if uid.startswith("node/") and uid not in asking)
+        return {**dict.fromkeys(gone, False), **asking}
 
     def _view(self, now: int) -> ClusterView:
         for name in [name for name, until in self._nominated.items() if until <= now]:
@@ -449,8 +473,7 @@ class KarpenterTurns:
         world = self._world
         for name, pool in sorted(world.pools.items()):
             fault, status = world.fault_of(pool), pool.object.get("status") or {}
-            claims = (each["metadata"]["name"] for each in world.claims_of(name))
-            count = sum(each in world.nodes for each in claims)
+            count = world.size_of(name)
             known = find_condition(pool.object, "Ready") or {}
             same = (known.get("status") == "False") == bool(fault) and known
             if same and known.get("message", "") == fault and status.get("nodes", 0) == count:
