@@ -243,5 +243,5 @@ class Page:
         return [each for each in self._browser.events if each.get("sessionId") == self.session]
 
 
-CODES = {"Tab": 9, "Enter": 13, " ": 32, "End": 35, "Home": 36}
+CODES = {"Tab": 9, "Enter": 13, "Escape": 27, " ": 32, "End": 35, "Home": 36}
 CODES |= {"ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40}

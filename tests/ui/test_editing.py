@@ -122,3 +122,56 @@ def test_why_a_pod_did_not_go_to_a_node(browser: Browser, populated: Server) -> 
         type_into(page, "#why-not", node)
         shows(page, told, "#why-not-told")
     assert page.complaints == []
+
+
+def test_one_node_for_one_pod_has_a_page_of_its_own(browser: Browser, populated: Server) -> None:
+    """What each plugin gave, on three scales, beside the winner; and who refused."""
+    page = open_(browser, populated, "/ui/pod/default/large")
+    shows(page, "Why not")
+    type_into(page, "#why-not", "node-5")
+    shows(page, "refused by NodeUnschedulable", "#why-not-told")
+    press_on(page, "#why-not-told a")
+    until(page, "location.pathname === '/ui/pod/default/large/on/node-5'")
+    shows(page, "Why not node-5?", "h1")
+    shows(page, "refused by NodeUnschedulable", "#why")
+    shows(page, "cordoned")
+    shows(page, "node.kubernetes.io/unschedulable:NoSchedule")
+    page.evaluate("history.back()")
+    until(page, "location.pathname === '/ui/pod/default/large'")
+    explained = "fetch('/simulator/v1/explain?pod=' + encodeURIComponent(%s)).then((r) => r.json())"
+    names = populated.engine.call(lambda: populated.cluster.list("pods"))
+    name = next(
+        each["metadata"]["name"] for each in names if each["metadata"]["name"].startswith("web")
+    )
+    [attempt] = page.evaluate(explained % json.dumps(f"default/{name}"))["attempts"]
+    won = next(each for each in attempt["verdicts"] if each["node"] == attempt["node"])
+    lost = next(each for each in attempt["verdicts"] if each["node"] != attempt["node"])
+    page = open_(browser, populated, f"/ui/pod/default/{name}/on/{lost['node']}")
+    shows(page, f"Why not {lost['node']}?", "h1")
+    rows = (
+        "[...document.querySelectorAll('#plugins tbody tr')].map((r) => r.innerText.split('\\t'))"
+    )
+    told = page.evaluate(rows)
+    *each_plugin, total = told
+    weighted = zip(lost["scores"], won["scores"], strict=True)
+    assert [[int(cell) for cell in row[4:6]] for row in each_plugin] == [*map(list, weighted)]
+    assert [int(row[1].replace(",", "")) for row in each_plugin] == lost["raw"]
+    for row, weight in zip(each_plugin, attempt["weights"], strict=True):
+        assert int(row[2]) * weight == int(row[4])
+    assert int(total[4]) == lost["total"]
+    page = open_(browser, populated, f"/ui/pod/default/{name}")
+    cells = "[...document.querySelectorAll('.scores tbody tr.won td.n')].slice(2)"
+    for scale, expected in (
+        ("raw", won["raw"]),
+        ("normalised", [a // b for a, b in zip(won["scores"], attempt["weights"], strict=True)]),
+        ("", won["scores"]),
+    ):
+        until(page, "document.querySelector('#scale')")
+        page.evaluate(
+            f"(() => {{ const e = document.querySelector('#scale'); e.value = '{scale}';"
+            "e.dispatchEvent(new Event('change')); })()"
+        )
+        shown = f"{cells}.map((c) => c.innerText)"
+        found = [int(each.replace(",", "")) for each in page.evaluate(shown)]
+        assert found == [*expected]
+    assert page.complaints == []

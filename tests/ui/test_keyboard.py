@@ -4,8 +4,10 @@ import json
 
 import pytest
 
+from apiserver.http import Http
 from browser import Browser, chromium
 from kubescene.apiserver.server import Server
+from kubescene.scenario import ScenarioBuilder
 from kubescene.testing import make_node, make_pod
 from ui.walking import open_, shows, tab_to, until, write
 
@@ -15,6 +17,7 @@ pytestmark = [
     ),
     pytest.mark.xdist_group("browser"),
 ]
+SCENARIOS = "/apis/simulation.kube-scheduler-simulator.x-k8s.io/v1alpha1/scenarios"
 
 
 def test_an_example_is_played_gone_through_and_a_pod_understood(
@@ -148,4 +151,131 @@ def test_a_plugin_is_switched_off_and_the_configuration_applied(
     told = json.dumps(populated.cluster.own_options.scheduler.configuration)
     assert "NodeResourcesFit" in told
     assert '"name": "ImageLocality", "weight"' not in told
+    assert page.complaints == []
+
+
+def played(server: Server, name: str, cpu: str) -> None:
+    """A scenario of a pod on two nodes, one of them small, that the large one follows."""
+    scenario = ScenarioBuilder(name).create(make_node("a").cpu("8"), make_node("b").cpu("2"))
+    scenario.next_step().create(make_pod("p").cpu("1"))
+    scenario.next_step().create(make_pod("q").cpu(cpu))
+    body = scenario.next_step().done().build()
+    http = Http("127.0.0.1", server.port)
+    assert http.post(SCENARIOS, body).status == 201
+    http.close()
+
+
+def test_a_scenario_is_forked_with_a_change_and_compared(browser: Browser, server: Server) -> None:
+    """From a step of the slider to another run, and both beside each other."""
+    played(server, "shop", "9")
+    page = open_(browser, server, "/ui")
+    page.press("g")
+    page.press("s")
+    tab_to(page, "tbody a")
+    page.press("Enter")
+    until(page, "document.querySelector('#phase')?.textContent === 'Succeeded'")
+    shows(page, "1 pod waits", "#waiting")
+    tab_to(page, "#slider")
+    page.press("Home")
+    page.press("ArrowRight")
+    shows(page, "2.", "#when")
+    tab_to(page, "#fork-here")
+    page.press("Enter")
+    until(page, "document.activeElement.id === 'fork-text'")
+    text = page.evaluate("document.querySelector('#fork-text').value")
+    write(page, text.replace('"9"', '"2"'))
+    page.press("Escape")
+    tab_to(page, "#fork-all")
+    page.press("Enter")
+    until(page, "location.pathname === '/ui/scenario/shop-2'")
+    until(page, "document.querySelector('#phase')?.textContent === 'Succeeded'")
+    until(page, "document.querySelector('#waiting').hidden")
+    page.press("g")
+    page.press("h")
+    tab_to(page, "a[href='/ui/compare']")
+    page.press("Enter")
+    shows(page, "1 pod stands elsewhere", "#verdict")
+    tab_to(page, "#a")
+    page.press("ArrowUp")
+    shows(page, "No pod stands elsewhere", "#verdict")
+    until(page, "document.activeElement.id === 'a'")
+    page.press("ArrowDown")
+    shows(page, "1 pod stands elsewhere", "#verdict")
+    tab_to(page, "#told a")
+    page.press("Enter")
+    shows(page, "Insufficient cpu", "#why")
+    assert page.complaints == []
+
+
+def test_chosen_objects_are_deleted_after_a_question(browser: Browser, server: Server) -> None:
+    names = ["red", "green", "blue"]
+    server.engine.call(lambda: [server.cluster.create(make_pod(name)) for name in names])
+    page = open_(browser, server, "/ui/r/core/v1/pods")
+    shows(page, "green", "tbody")
+    page.press("/")
+    until(page, "document.activeElement.id === 'filter'")
+    write(page, "!blue")
+    until(page, "document.querySelectorAll('tbody a').length === 2")
+    page.press("Escape")
+    for name in ("green", "red"):
+        tab_to(page, f"[aria-label='Choose {name}']")
+        page.press(" ")
+    tab_to(page, "#delete")
+    page.press("Enter")
+    shows(page, "Delete 2 objects: green, red?", "#is-meant")
+    page.press("Escape")
+    until(page, "document.activeElement.id === 'delete'")
+    assert len(server.engine.call(lambda: server.cluster.list("pods"))) == 3
+    page.press("Enter")
+    tab_to(page, "#meant")
+    page.press("Enter")
+    shows(page, "Nothing matches the filter", "tbody")
+    [left] = server.engine.call(lambda: server.cluster.list("pods"))
+    assert left["metadata"]["name"] == "blue"
+    tab_to(page, "#filter")
+    write(page, "blue")
+    page.press("Escape")
+    tab_to(page, "tbody a")
+    page.press("Enter")
+    tab_to(page, "a[href$='pods/default/blue']")
+    page.press("Enter")
+    until(page, "document.querySelector('#yaml')?.value.includes('name: blue')")
+    tab_to(page, "#delete")
+    page.press("Enter")
+    tab_to(page, "#meant")
+    page.press("Enter")
+    shows(page, "There are no pods", "tbody")
+    assert page.complaints == []
+
+
+def test_the_map_is_filtered_grouped_and_coloured(browser: Browser, populated: Server) -> None:
+    page = open_(browser, populated, "/ui/cluster")
+    shows(page, "6 nodes", "#tile-told")
+    page.press("/")
+    until(page, "document.activeElement.id === 'filter'")
+    write(page, "node=node-5")
+    shows(page, "1 node matches", "#tile-told")
+    write(page, "topology.kubernetes.io/zone=a")
+    shows(page, "3 nodes match", "#tile-told")
+    until(page, "location.search.includes('zone')")
+    page.press("Escape")
+    tab_to(page, "#by-group")
+    page.press("ArrowDown")
+    until(page, "location.search.includes('group=')")
+    tab_to(page, "#by-colour")
+    for _ in range(2):
+        page.press("ArrowDown")
+    shows(page, "web 9", "#legend")
+    tab_to(page, "#legend button")
+    page.press("Enter")
+    until(page, "document.querySelector('#filter').value === 'web'")
+    page.press("Enter")
+    until(page, "document.querySelector('#filter').value === ''")
+    tab_to(page, "canvas.tiles")
+    page.press("End")
+    page.press("Enter")
+    shows(page, "node-5", "#side h2")
+    tab_to(page, "#side .close")
+    page.press("Enter")
+    until(page, "document.querySelector('#side').hidden")
     assert page.complaints == []

@@ -17,6 +17,12 @@ from apiserver.http import Http
 from browser import Browser, chromium
 from kubescene.api.text.yaml_text import read_yaml
 from kubescene.apiserver.server import Server
+from kubescene.cli.tune.playing import json_of
+from kubescene.experiments import matrix
+from kubescene.experiments.goals import Goal, parse_condition
+from kubescene.experiments.ranges import parse_ranges
+from kubescene.experiments.tuning import tune
+from kubescene.runs.opened import OpenedRuns
 from kubescene.scenario import ScenarioBuilder
 from kubescene.testing import make_deployment, make_node, make_pod
 from kubescene.types import JsonObject
@@ -30,6 +36,7 @@ pytestmark = [
 ]
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "docs" / "guides" / "ui"
+API = "kubescheduler.config.k8s.io/v1"
 SCENARIOS = "/apis/simulation.kube-scheduler-simulator.x-k8s.io/v1alpha1/scenarios"
 MOST_BYTES, MOST_BYTES_OF_ONE = 1_000_000, 150_000
 SHAPES = {
@@ -90,7 +97,20 @@ PICTURES = {
     "traffic": Picture(
         "/ui/traffic?stepConfigRPS=8&vs=1", showing("#figures", "before:"), height=1000
     ),
+    "matrix": Picture(
+        "/ui/sweeps/sweep-1?x=pods_pending&y=imbalance_cpu",
+        "document.querySelectorAll('#frontier circle').length > 3",
+        height=1000,
+        dark=True,
+    ),
+    "search": Picture(
+        "/ui/sweeps/sweep-2?x=nodes&y=pods_pending",
+        "document.querySelectorAll('#frontier circle').length > 4",
+        height=900,
+    ),
 }
+NODES = "spec.operations.0.createOperation.count"
+PODS = "spec.operations.1.createOperation.count"
 
 
 def busy(name: str) -> JsonObject:
@@ -107,14 +127,41 @@ def busy(name: str) -> JsonObject:
     return scenario.next_step().done().build()
 
 
+def packing() -> ScenarioBuilder:
+    """Pods of three quarters of a core on six nodes, and some that need a whole one."""
+    scenario = ScenarioBuilder("packing").create(make_node("n-$(INDEX)").cpu("4"), count=6)
+    scenario.create(make_pod("p-$(INDEX)").cpu("750m"), count=18)
+    return scenario.next_step().create(make_pod("q-$(INDEX)").cpu("2"), count=4).next_step().done()
+
+
+def sweeps(folder: Path) -> OpenedRuns:
+    """A matrix of two configurations, and a search for the nodes that suffice."""
+    packed = {"type": "MostAllocated", "resources": [{"name": "cpu", "weight": 1}]}
+    fit = {"apiVersion": API, "kind": "NodeResourcesFitArgs", "scoringStrategy": packed}
+    profile = {"pluginConfig": [{"name": "NodeResourcesFit", "args": fit}]}
+    tight: JsonObject = {"apiVersion": API, "kind": "KubeSchedulerConfiguration"}
+    schedulers = {"default": None, "tight": {**tight, "profiles": [profile]}}
+    settings = {PODS: [10, 18, 26]}
+    found = matrix(packing(), schedulers, seeds=4, settings=settings, jobs=1)
+    goal = Goal("nodes", (parse_condition("pods_pending == 0"),))
+    best = tune(packing(), parse_ranges([f"{NODES}=3..9/1"]), goal, jobs=1)
+    for name, file, text in (
+        ("packing", "matrix.json", found.json()),
+        ("nodes", "tune.json", json_of(best).encode()),
+    ):
+        (folder / name).mkdir()
+        (folder / name / file).write_bytes(text)
+    return OpenedRuns([folder / "packing", folder / "nodes"])
+
+
 @pytest.fixture(scope="module")
-def world() -> Iterator[Server]:
-    """A busy cluster after two scenarios with traffic, and a traffic run."""
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A busy cluster after two scenarios with traffic, a traffic run, and two sweeps."""
     [spike] = read_yaml((ROOT / "examples" / "15-spike" / "scenario.yaml").read_bytes())
     patient = {**spike.value, "metadata": {"name": "spike-2"}}
     patient["spec"] = {**spike.value["spec"], "simulation": dict(spike.value["spec"]["simulation"])}
     patient["spec"]["simulation"]["kubelet"] = {"startDelay": "10s", "readyDelay": "20s"}
-    with Server(port=0) as server:
+    with Server(port=0, opened=sweeps(tmp_path_factory.mktemp("sweeps"))) as server:
         http = Http("127.0.0.1", server.port)
         assert http.post("/run", {}).status == 200
         for scenario in (busy("busy"), spike.value, patient, busy("busy-2")):

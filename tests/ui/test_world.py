@@ -76,6 +76,20 @@ class TestWorld:
         end = [[4, ["d/a", "d/b"]], ["d/c"]]
         assert ask("[pods, nodes]")[-1] == ask("[nodes, pods]")[-1] == end
 
+    def test_a_list_that_comes_in_parts_is_shown_as_it_comes(
+        self, browser: Browser, server: Server
+    ) -> None:
+        """What is not in any part of a list is gone, once its last part has come."""
+        page = browser.open(f"{server.url}/ui/missing")
+        part = "{type: 'all', kind: 'pods', rows: [pod('%s', 'n')], isFirst: %s, isLast: %s}"
+        first, last = part % ("a", "true", "false"), part % ("d", "false", "true")
+        told = _of_world(page.evaluate, f"[nodes, pods, {first}, {last}]")
+        assert told[1:] == [
+            [[4, ["d/a", "d/b"]], ["d/c"]],
+            [[4, ["d/b", "d/a"]], ["d/c"]],
+            [[4, ["d/a", "d/d"]], []],
+        ]
+
     def test_a_node_that_comes_back_has_its_pods(self, browser: Browser, server: Server) -> None:
         page = browser.open(f"{server.url}/ui/missing")
         gone = "{type: 'changes', nodes: [['n', null]], pods: [['d/a', null]]}"

@@ -37,13 +37,17 @@ ATTEMPTS = (b'{"fact":"PodScheduled",', b'{"fact":"PodUnscheduled",')
 
 
 class NodeVerdict(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """One node in one attempt: rejected by a plugin, or scored by all of them."""
+    """One node in one attempt: rejected by a plugin, or scored by all of them.
+
+    ``raw`` is what plugins said before it was normalised and weighted.
+    """
 
     node: str
     rejected_by: str = ""
     reasons: str = ""
     scores: tuple[int, ...] = ()
     total: int | None = None
+    raw: tuple[int, ...] = ()
 
 
 class ExplainedAttempt(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -323,9 +327,11 @@ def _fitting(row: _Row, names: list[str]) -> list[NodeVerdict]:
         return [NodeVerdict(names[index]) for index in feasible]
     columns = [column.scores(len(nodes)) for column in row.scores.values()]
     scores = [*zip(*columns, strict=True)] if columns else [()] * len(nodes)
+    said = [written_out(column.raw, len(nodes)) for column in row.scores.values()]
+    raw = [*zip(*said, strict=True)] if said else [()] * len(nodes)
     totals = [sum(each) for each in scores] if row.totals is None else row.totals
     scored = [
-        NodeVerdict(names[index], scores=scores[place], total=totals[place])
+        NodeVerdict(names[index], scores=scores[place], total=totals[place], raw=raw[place])
         for place, index in enumerate(nodes)
     ]
     scored.sort(key=lambda verdict: (-(verdict.total or 0), verdict.node != row.node))

@@ -16,6 +16,7 @@ const ROUTES = [
   { pattern: /^\/ui\/r(?:\/([^/]+)\/([^/]+)\/([^/]+))?$/, load: () => import("./pages/objects.js") },
   { pattern: /^\/ui\/r\/([^/]+)\/([^/]+)\/([^/]+)\/([^/]+)\/([^/]+)$/, load: () => import("./pages/object.js") },
   { pattern: /^\/ui\/pod\/([^/]+)\/([^/]+)$/, load: () => import("./pages/pod.js") },
+  { pattern: /^\/ui\/pod\/([^/]+)\/([^/]+)\/on\/([^/]+)$/, load: () => import("./pages/why_not.js") },
   { pattern: /^\/ui\/scenarios$/, load: () => import("./pages/scenarios.js") },
   { pattern: /^\/ui\/scenario\/([^/]+)$/, load: () => import("./pages/scenario.js") },
   { pattern: /^\/ui\/run\/((?:scenario|opened)-[0-9]+)$/, load: () => import("./pages/kept.js") },

@@ -5,6 +5,14 @@ import { bar, fill, h, number } from "../shared/dom.js";
 const ROW = 28;
 const SPARE = 10;
 const TALL = 420;
+/** What of a score is shown: as it enters the total, before its weight, or as the plugin gave it. */
+export const SCALES = [["", "weighted"], ["normalised", "normalised"], ["raw", "raw"]];
+
+/** What a plugin gave a node. @param {any} attempt @param {any} row @param {number} at the plugin's place @param {string} scale @returns {number} */
+export function scoreOf({ weights }, { scores = [], raw = [] }, at, scale) {
+  if (scale === "raw") return raw[at] || 0;
+  return (scores[at] || 0) / (scale === "normalised" ? weights[at] || 1 : 1);
+}
 
 export class ScoreTable {
   /** @param {any} attempt a digested attempt */
@@ -13,18 +21,32 @@ export class ScoreTable {
     this.column = -1;
     this.isDown = true;
     this.text = "";
-    this.most = Math.max(1, ...attempt.plugins.map((/** @type {string} */ _, /** @type {number} */ at) => attempt.rows.reduce((/** @type {number} */ most, /** @type {any} */ row) => Math.max(most, (row.scores || [])[at] || 0), 0)));
+    this.scale = "";
+    this.most = this.greatest();
     this.body = h("tbody", {});
     this.head = h("thead", {});
     this.scroller = h("div", { class: "scroller", tabindex: 0, role: "region", "aria-label": "Nodes that fit, and what each plugin gave them", on: { scroll: () => this.draw() } }, h("table", { class: "scores" }, this.head, this.body));
     this.find = h("input", { type: "search", placeholder: "Find a node", "aria-label": "Find a node", on: { input: (/** @type {any} */ event) => { this.text = event.target.value.trim().toLowerCase(); this.sort(); } } });
-    this.element = h("div", {}, attempt.rows.length > 12 && h("p", {}, this.find), this.scroller);
+    const scale = h("label", {}, "scores", h("select", { id: "scale", on: { change: (/** @type {any} */ event) => this.as(event.target.value) } }, SCALES.map(([value, text]) => h("option", { value }, text))));
+    this.element = h("div", {}, h("p", { class: "row" }, attempt.rows.length > 12 && this.find, attempt.plugins.length > 0 && scale), this.scroller);
     this.ranks = new Map([...attempt.rows].sort((a, b) => (b.total || 0) - (a.total || 0)).map((row, place) => [row.node, place + 1]));
     this.sort();
   }
 
+  greatest() {
+    const { attempt, scale } = this;
+    return attempt.rows.reduce((/** @type {number} */ most, /** @type {any} */ row) => attempt.plugins.reduce((/** @type {number} */ sofar, /** @type {string} */ _, /** @type {number} */ at) => Math.max(sofar, scoreOf(attempt, row, at, scale)), most), 1);
+  }
+
+  /** @param {string} scale one of `SCALES` */
+  as(scale) {
+    this.scale = scale;
+    this.most = this.greatest();
+    this.sort();
+  }
+
   sort() {
-    const value = (/** @type {any} */ row) => (this.column < 0 ? row.total || 0 : this.column === this.attempt.plugins.length ? row.node : (row.scores || [])[this.column] || 0);
+    const value = (/** @type {any} */ row) => (this.column < 0 ? row.total || 0 : this.column === this.attempt.plugins.length ? row.node : scoreOf(this.attempt, row, this.column, this.scale));
     const way = this.isDown ? -1 : 1;
     this.rows = this.attempt.rows.filter((/** @type {any} */ row) => !this.text || row.node.toLowerCase().includes(this.text));
     this.rows.sort((/** @type {any} */ a, /** @type {any} */ b) => {
@@ -46,7 +68,7 @@ export class ScoreTable {
   tellHead() {
     const { plugins, weights } = this.attempt;
     const heading = (/** @type {string} */ name, /** @type {number} */ column, /** @type {string} */ kind, /** @type {number} */ times) => h("th", { scope: "col", class: kind, "aria-sort": this.column === column ? (this.isDown ? "descending" : "ascending") : "none" },
-      h("button", { type: "button", class: "key", on: { click: () => this.by(column) } }, name.replace(/([a-z])(?=[A-Z])/g, "$1\u200b"), times > 1 ? ` ×${times}` : ""));
+      h("button", { type: "button", class: "key", on: { click: () => this.by(column) } }, name.replace(/([a-z])(?=[A-Z])/g, "$1\u200b"), times > 1 && !this.scale ? ` ×${times}` : ""));
     fill(this.head, h("tr", {}, h("th", { scope: "col", class: "n" }, "rank"), heading("node", plugins.length, "", 1), plugins.length > 0 && heading("total", -1, "n", 1),
       plugins.map((/** @type {string} */ plugin, /** @type {number} */ at) => heading(plugin, at, "n", weights[at] || 1))));
   }
@@ -69,6 +91,6 @@ export class ScoreTable {
   row(row) {
     const score = (/** @type {number} */ value) => h("td", { class: "n" }, h("span", { class: "score" }, bar((100 * value) / this.most), h("span", { class: value ? "" : "zero" }, number(value))));
     return h("tr", { class: row.node === this.attempt.node ? "won" : null }, h("td", { class: "n" }, number(this.ranks.get(row.node) || 0)), h("td", {}, row.node),
-      this.attempt.plugins.length > 0 && h("td", { class: "n total" }, row.total == null ? "" : number(row.total)), (row.scores || []).map(score));
+      this.attempt.plugins.length > 0 && h("td", { class: "n total" }, row.total == null ? "" : number(row.total)), (row.scores || []).map((/** @type {number} */ _, /** @type {number} */ at) => score(scoreOf(this.attempt, row, at, this.scale))));
   }
 }

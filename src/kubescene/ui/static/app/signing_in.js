@@ -43,7 +43,7 @@ function dialog(refused) {
       tellWho();
       resolve();
     };
-    const box = /** @type {HTMLDialogElement} */ (h("dialog", { id: "sign-in", "aria-label": "Sign in", on: { cancel: (/** @type {Event} */ event) => event.preventDefault() } },
+    const box = /** @type {HTMLDialogElement} */ (h("dialog", { id: "sign-in", "aria-label": "Sign in", on: { close: () => box.isConnected && box.showModal() } },
       h("h2", {}, "Who are you?"), refused && h("p", { class: "said", role: "alert" }, "This server does not know that token."),
       h("p", {}, "It shows its world only to those whom it knows. It said where the kubeconfig of its administrator is when it started; others get one by ", h("code", {}, "kubescene kubeconfig --as NAME"), "."),
       h("form", { on: { submit: (/** @type {Event} */ event) => { event.preventDefault(); take(/** @type {any} */ (field).value); } } }, h("p", {}, field),

@@ -35,9 +35,12 @@ export class World extends EventTarget {
     /** @type {Map<string, PodRow>} pods that no node has */
     this.waiting = new Map();
     this.known = { nodes: false, pods: false };
+    /** @type {{nodes: Set<string> | null, pods: Set<string> | null}} keys of a list that comes in parts, where others may be held */
+    this.listed = { nodes: null, pods: null };
   }
 
-  get isThere() { return this.known.nodes && this.known.pods; }
+  /** Whether there is something to show: pods may still be coming. */
+  get isThere() { return this.known.nodes; }
 
   /** Begin to follow the server. */
   start() {
@@ -57,11 +60,16 @@ export class World extends EventTarget {
     const touched = new Set();
     if (told.type === "all") {
       const kind = /** @type {"nodes" | "pods"} */ (told.kind);
-      const rows = told.columns ? rowsOf(told.columns) : told.rows, there = new Set(this[kind].size ? rows.map((/** @type {{key: string}} */ row) => row.key) : []);
-      for (const key of [...this[kind].keys()]) if (!there.has(key)) this.put(kind, key, null, touched);
-      for (const row of rows) this.put(kind, row.key, row, touched);
-      this.known[kind] = true;
-      this.dispatchEvent(new CustomEvent("changed", { detail: { nodes: touched, isAll: true } }));
+      const { isFirst = true, isLast = true } = told, rows = told.columns ? rowsOf(told.columns) : told.rows;
+      if (isFirst) this.listed[kind] = this[kind].size ? new Set() : null;
+      const listed = this.listed[kind];
+      for (const row of rows) {
+        if (listed) listed.add(row.key);
+        this.put(kind, row.key, row, touched);
+      }
+      if (isLast && listed) for (const key of [...this[kind].keys()]) if (!listed.has(key)) this.put(kind, key, null, touched);
+      this.known[kind] ||= isLast;
+      this.dispatchEvent(new CustomEvent("changed", { detail: { nodes: touched, isAll: isLast } }));
       return;
     }
     const before = this.nodes.size;

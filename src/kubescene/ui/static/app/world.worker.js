@@ -5,6 +5,8 @@ import { nodeRow, podColumns, podRow } from "./reduced.js";
 
 const BATCH_MS = 30;
 const AGAIN_MS = 500;
+/** What is equal is told once in a page, so a few large ones are less than many small ones. */
+const PAGE = 50_000;
 const KINDS = [
   { kind: "nodes", path: "/api/v1/nodes", accept: "application/json", row: nodeRow, key: (/** @type {any} */ m) => m.name, all: (/** @type {any} */ list) => ({ rows: list.items.map(nodeRow) }) },
   { kind: "pods", path: "/api/v1/pods", accept: "application/json;as=Columns;g=simulation.kube-scheduler-simulator.x-k8s.io;v=v1alpha1", row: podRow, key: (/** @type {any} */ m) => `${m.namespace}/${m.name}`,
@@ -27,11 +29,15 @@ function flush() {
   pending = { nodes: new Map(), pods: new Map() };
 }
 
-/** Tell all objects of a kind. @param {typeof KINDS[0]} of @returns {Promise<string>} the revision that they are of */
+/** Tell all objects of a kind, page by page: what has come can be painted. @param {typeof KINDS[0]} of @returns {Promise<string>} the revision that they are of */
 async function list(of) {
-  const found = await ask(of.path, { accept: of.accept });
-  postMessage({ type: "all", kind: of.kind, ...of.all(found) });
-  return found.metadata.resourceVersion;
+  for (let isFirst = true, next = "", revision = ""; ; isFirst = false) {
+    const found = await ask(`${of.path}?limit=${PAGE}${next && `&continue=${encodeURIComponent(next)}`}`, { accept: of.accept });
+    next = found.metadata.continue || "";
+    revision ||= found.metadata.resourceVersion;
+    postMessage({ type: "all", kind: of.kind, isFirst, isLast: !next, ...of.all(found) });
+    if (!next) return revision;
+  }
 }
 
 /** Follow a kind for good: what was missed while the server was away is listed again. @param {typeof KINDS[0]} of @param {string} revision */

@@ -198,7 +198,7 @@ export class ClusterView {
     const names = /** @type {import("../tiles.js").PodColours} */ (this.tiles.podColours).names;
     const rest = counts.slice(WHEEL.length).reduce((sum, [, count]) => sum + count, 0);
     const field = this.color === "state" ? "state" : this.color === "namespace" ? "ns" : this.color === "owner" ? "" : this.color.slice("label:".length);
-    refill(this.legend, [this.color, this.text, counts], () => [shown.map(([name, count]) => h("button", { type: "button", class: "key", title: "Show only these",
+    refill(this.legend, [this.color, counts], () => [shown.map(([name, count]) => h("button", { type: "button", class: "key", title: "Show only these",
       on: { click: () => this.setFilter(field ? `${field}=${name}` : name) } }, swatch(names.get(name) || "#8a95a1"), `${name} ${number(count)}`)),
       rest > 0 && h("span", {}, swatch("#8a95a1"), `other ${number(rest)}`)]);
   }
@@ -215,13 +215,14 @@ export class ClusterView {
     this.tellSide();
     const { nodes, pods } = this.world;
     if (!nodes.size && !pods.size) {
+      if (!this.world.known.pods) return;
       fill(this.told, "Nothing here yet. ", h("a", { href: "/ui" }, "Play an example, or bring a file"), ".");
       return;
     }
     const cpu = sum(nodes.values(), (node) => node.cpu), used = sum(nodes.values(), (node) => node.usedCpu);
     const memory = sum(nodes.values(), (node) => node.memory), usedMemory = sum(nodes.values(), (node) => node.usedMemory);
-    const parts = [counted(nodes.size, "node"), counted(pods.size, "pod"), `CPU ${percent(cpu ? (100 * used) / cpu : 0)} requested`, `memory ${percent(memory ? (100 * usedMemory) / memory : 0)}`];
-    if (this.text.trim()) parts.push(`${counted(this.tiles.order.filter(this.tiles.keeps).length, "node")} match`);
+    const parts = [counted(nodes.size, "node"), `${counted(pods.size, "pod")}${this.world.known.pods ? "" : " so far"}`, `CPU ${percent(cpu ? (100 * used) / cpu : 0)} requested`, `memory ${percent(memory ? (100 * usedMemory) / memory : 0)}`];
+    if (this.text.trim()) parts.push(((kept) => `${counted(kept, "node")} match${kept === 1 ? "es" : ""}`)(this.tiles.order.filter(this.tiles.keeps).length));
     if (!this.pointed) fill(this.told, parts.join("  ·  "));
   }
 

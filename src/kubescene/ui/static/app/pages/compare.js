@@ -1,7 +1,7 @@
 // Two runs side by side: how they end, which pods stand elsewhere, and which plugin moved them.
 
 import { Cursor } from "../../shared/charts.js";
-import { fill, h, number } from "../../shared/dom.js";
+import { byId, fill, h, number } from "../../shared/dom.js";
 import { OverTime } from "../../shared/over_time.js";
 import { ask, linesOf } from "../api.js";
 import { address } from "../router.js";
@@ -40,8 +40,9 @@ class ComparePage {
     const query = this.router.query, b = query.get("b") || (runs[0] || {}).id || "", a = query.get("a") || likest(runs, b);
     const choice = (/** @type {"a" | "b"} */ side, /** @type {string} */ given) => h("label", {}, side.toUpperCase(), h("select", { id: side, on: { change: (/** @type {any} */ event) => { this.router.note({ a, b, [side]: event.target.value }, { push: true }); this.begin(); } } },
       runs.map((/** @type {any} */ each) => h("option", { value: each.id, selected: each.id === given }, `${each.id} · ${each.name} · ${each.phase}`))));
-    const told = h("div", { id: "told" });
+    const told = h("div", { id: "told" }), focused = document.activeElement && document.activeElement.id;
     fill(this.place, h("h1", {}, "Compare two runs"), runs.length < 2 ? h("p", {}, "There are not two runs yet: play a scenario, change something, and play it again.") : h("div", { class: "controls" }, choice("a", a), choice("b", b)), told);
+    if (focused === "a" || focused === "b") /** @type {HTMLElement} */ (byId(focused)).focus();
     if (runs.length > 1) await this.tell(told, a, b);
   }
 

@@ -5,7 +5,7 @@ import { ask, ApiError } from "../api.js";
 import { Editor } from "../editor.js";
 import { address } from "../router.js";
 import { Schema } from "../schema.js";
-import { toast } from "../toasts.js";
+import { isMeant, toast } from "../toasts.js";
 import { pathOf } from "./objects.js";
 
 const YAML = "application/yaml";
@@ -84,7 +84,7 @@ class ObjectPage {
   }
 
   async remove() {
-    if (!confirm(`Delete ${this.name}?`)) return;
+    if (!(await isMeant(`Delete ${this.name}?`, "Delete"))) return;
     try {
       await ask(this.path, { method: "DELETE" });
       this.router.go(address(["r", this.group, this.version, this.plural]));

@@ -5,7 +5,7 @@ import { ask } from "../api.js";
 import { filterOf } from "../filter.js";
 import { kindsOf } from "../keys.js";
 import { address } from "../router.js";
-import { toast } from "../toasts.js";
+import { isMeant, toast } from "../toasts.js";
 
 const TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
 const PAGE = 500;
@@ -50,6 +50,7 @@ class ObjectsPage {
     this.query = visit.query;
     this.text = visit.query.get("q") || "";
     this.sortBy = visit.query.get("sort") || "";
+    this.isWide = visit.query.get("wide") === "true";
     this.labels = (visit.query.get("cols") || "").split(",").filter(Boolean);
     /** @type {any[]} */
     this.rows = [];
@@ -67,7 +68,7 @@ class ObjectsPage {
     place.className = "filled";
     fill(place, h("div", { class: "controls" }, h("h1", {}, plural), h("input", { type: "search", id: "filter", value: this.text, placeholder: "filter: name, app=web, ns=default, !word", "aria-label": "Filter",
       on: { input: (/** @type {any} */ event) => { this.text = event.target.value; this.router.note({ q: this.text }); this.arrange(); } } }),
-      h("label", {}, "label as a column", h("select", { id: "add-label", on: { change: (/** @type {any} */ event) => this.addLabel(event.target.value) } }, h("option", { value: "" }, "…"))), this.remove, this.count), this.scroller);
+      h("label", {}, "label as a column", h("select", { id: "add-label", on: { change: (/** @type {any} */ event) => this.addLabel(event.target.value) } }, h("option", { value: "" }, "…"))), h("label", {}, h("input", { type: "checkbox", id: "wide", checked: this.isWide, title: "All that kubectl get -o wide prints", on: { change: (/** @type {any} */ event) => this.widen(event.target.checked) } }), " more columns"), this.remove, this.count), this.scroller);
   }
 
   leave() {
@@ -112,9 +113,16 @@ class ObjectsPage {
     this.arrange();
   }
 
+  /** @param {boolean} isWide */
+  widen(isWide) {
+    this.isWide = isWide;
+    this.router.note({ wide: isWide ? "true" : "" });
+    this.arrange();
+  }
+
   /** Columns that are shown: kubectl's usual ones, a namespace where there are some, and the labels. */
   get shown() {
-    const usual = this.columns.map((column, at) => ({ name: column.name, of: (/** @type {any} */ row) => row.cells[at], priority: column.priority })).filter((column) => !column.priority);
+    const usual = this.columns.map((column, at) => ({ name: column.name, of: (/** @type {any} */ row) => row.cells[at], priority: column.priority })).filter((column) => this.isWide || !column.priority);
     const hasNamespace = this.rows.some((row) => row.object.metadata.namespace);
     return [...(hasNamespace ? [{ name: "Namespace", of: (/** @type {any} */ row) => row.object.metadata.namespace }] : []), ...usual,
       ...this.labels.map((label) => ({ name: label, of: (/** @type {any} */ row) => { const labels = row.object.metadata.labels || {}; return Object.hasOwn(labels, label) ? labels[label] : ""; } }))];
@@ -185,7 +193,7 @@ class ObjectsPage {
 
   async deletePicked() {
     const chosen = this.rows.filter((row) => this.picked.has(row.object.metadata.uid)).map((row) => row.object.metadata);
-    if (!confirm(`Delete ${counted(chosen.length, "object")}: ${chosen.slice(0, 5).map((each) => each.name).join(", ")}${chosen.length > 5 ? ", …" : ""}?`)) return;
+    if (!(await isMeant(`Delete ${counted(chosen.length, "object")}: ${chosen.slice(0, 5).map((each) => each.name).join(", ")}${chosen.length > 5 ? ", …" : ""}?`, "Delete"))) return;
     for (const { namespace, name } of chosen) {
       try {
         await ask(pathOf(this.group, this.version, this.plural, namespace, name), { method: "DELETE" });

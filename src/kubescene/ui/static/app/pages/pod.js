@@ -26,8 +26,7 @@ class PodPage {
     this.name = name;
     this.router = visit.router;
     this.place = place;
-    const part = encodeURIComponent, scenario = visit.query.get("run"), kept = visit.query.get("kept");
-    this.explained = scenario ? `/simulator/v1/scenarios/${part(scenario)}/explain` : kept ? `/simulator/v1/runs/${part(kept)}/explain` : "/simulator/v1/explain";
+    this.query = visit.query;
     this.chosen = visit.query.get("attempt") || "";
     this.asked = visit.query.get("node") || "";
     this.seen = "";
@@ -44,13 +43,10 @@ class PodPage {
   get path() { return `/api/v1/namespaces/${encodeURIComponent(this.namespace)}/pods/${encodeURIComponent(this.name)}`; }
 
   async look() {
-    const about = encodeURIComponent(`${this.namespace}/${this.name}`);
     const fields = encodeURIComponent(`involvedObject.kind=Pod,involvedObject.name=${this.name}`);
-    const [pod, told, events] = await Promise.all([orNothing(ask(this.path)), orNothing(ask(`${this.explained}?pod=${about}`)),
+    const [pod, attempts, events] = await Promise.all([orNothing(ask(this.path)), attemptsAt(this.namespace, this.name, this.query),
       orNothing(ask(`/api/v1/namespaces/${encodeURIComponent(this.namespace)}/events?fieldSelector=${fields}`))]);
     if (this.isGone) return;
-    const times = (told && told.times) || [];
-    const attempts = (told ? told.attempts : []).map((/** @type {any} */ each, /** @type {number} */ at) => ({ ...digest(each), time: times[at] ? times[at].slice(11, 19) : "" }));
     const seen = JSON.stringify([pod && pod.metadata.resourceVersion, attempts.length, events && events.items.length]);
     if (seen !== this.seen) {
       this.seen = seen;
@@ -87,11 +83,17 @@ class PodPage {
     const names = [...attempt.verdictOf.keys()], told = h("div", { id: "why-not-told", class: "more", "aria-live": "polite" });
     const look = (/** @type {string} */ name) => {
       if (name) this.router.note({ node: name });
-      fill(told, name && wordsOf(attempt, name));
+      fill(told, name && [wordsOf(attempt, name), " ", h("a", { href: this.onNode(name, attempt) }, "Closer")]);
     };
     const field = h("input", { type: "search", id: "why-not", list: "why-not-names", placeholder: "a node", "aria-label": "Why not this node", value: this.asked, on: { input: (/** @type {any} */ event) => { this.asked = event.target.value.trim(); look(this.asked); } } });
     look(this.asked);
     return h("p", {}, h("label", { class: "row" }, "Why not", field, "?"), h("datalist", { id: "why-not-names" }, names.slice(0, OFFERED).map((name) => h("option", { value: name }))), told);
+  }
+
+  /** Where one node is looked at closer. @param {string} node @param {any} attempt */
+  onNode(node, attempt) {
+    const about = [...this.query].filter(([name]) => name === "run" || name === "kept");
+    return address(["pod", this.namespace, this.name, "on", node], [...about, ["attempt", String(attempt.place)]]);
   }
 
   /** @param {any} row */
@@ -121,8 +123,19 @@ class PodPage {
   }
 }
 
-/** @param {any} attempt @param {string} name */
-function wordsOf(attempt, name) {
+/**
+ * The attempts at a pod that are kept: of this world, or of the run that the address names.
+ * @param {string} namespace @param {string} name @param {Map<string, string>} query @returns {Promise<any[]>}
+ */
+export async function attemptsAt(namespace, name, query) {
+  const part = encodeURIComponent, scenario = query.get("run"), kept = query.get("kept");
+  const path = scenario ? `/simulator/v1/scenarios/${part(scenario)}/explain` : kept ? `/simulator/v1/runs/${part(kept)}/explain` : "/simulator/v1/explain";
+  const told = await orNothing(ask(`${path}?pod=${part(`${namespace}/${name}`)}`)), times = (told && told.times) || [];
+  return (told ? told.attempts : []).map((/** @type {any} */ each, /** @type {number} */ at) => ({ ...digest(each), place: at + 1, time: times[at] ? times[at].slice(11, 19) : "" }));
+}
+
+/** What became of a node in an attempt. @param {any} attempt @param {string} name */
+export function wordsOf(attempt, name) {
   const own = attempt.verdictOf.get(name), won = attempt.verdictOf.get(attempt.node);
   if (!own) return `${name} was not looked at in this attempt: ${counted(attempt.evaluated, "node")} were, as many as the scheduler examines, or there was no such node.`;
   if (own.rejectedBy) return `${name} was refused by ${own.rejectedBy}: ${own.reasons || "without a reason"}.`;
@@ -134,7 +147,7 @@ function wordsOf(attempt, name) {
 }
 
 /** What is not there is nothing to show; other faults are. @param {Promise<any>} asked */
-async function orNothing(asked) {
+export async function orNothing(asked) {
   try {
     return await asked;
   } catch (error) {

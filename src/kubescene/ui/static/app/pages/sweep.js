@@ -32,7 +32,7 @@ class SweepPage {
   async begin(id) {
     const { sweeps } = await ask(SWEEPS), chosen = id || (sweeps.length === 1 ? sweeps[0].id : "");
     const open = h("input", { type: "file", id: "file", accept: ".json", "aria-label": "Open matrix.json or tune.json", on: { change: async (/** @type {any} */ event) => { const [file] = event.target.files; await this.open(file); event.target.value = ""; } } });
-    fill(this.list, sweeps.map((/** @type {any} */ each) => h("a", { href: `/ui/sweeps/${each.id}`, "aria-current": each.id === chosen ? "page" : null }, `${each.name} (${each.kind})`)), h("label", {}, "or a file, matrix.json or tune.json: ", open));
+    fill(this.list, sweeps.map((/** @type {any} */ each) => h("a", { href: `/ui/sweeps/${each.id}`, "aria-current": each.id === chosen ? "page" : null }, `${each.name} (${each.kind})`)), h("label", {}, sweeps.length ? "or open a file, matrix.json or tune.json: " : "Open a file, matrix.json or tune.json: ", open));
     if (chosen) this.take((await ask(`${SWEEPS}/${encodeURIComponent(chosen)}`)).table);
     else this.say(sweeps.length ? "Choose one." : "None was given to this server: kubescene ui DIR shows what kubescene matrix and kubescene tune wrote, and so does a file that you open here.", true);
   }

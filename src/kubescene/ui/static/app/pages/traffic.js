@@ -106,7 +106,7 @@ class TrafficPage {
       h("h1", {}, "Traffic"),
       h("label", { class: "field" }, h("span", {}, "Traffic Pattern"), h("select", { id: "select-traffic-pattern", on: { change: () => this.changed() } }, Object.entries(PATTERNS).map(([id, each]) => h("option", { value: id, selected: id === pattern }, each.name)))),
       this.patterns, FIELDS.map(field), object("hpa", "HPA", HPA), object("vpa", "VPA", VPA),
-      h("p", { class: "row" }, h("button", { type: "submit", id: "executeSimulation", class: "primary", title: "Compare what follows with this" }, "Execute simulation"), h("select", { id: "copy", "aria-label": "Copy this run", on: { change: (/** @type {any} */ event) => { if (event.target.value) this.copy(event.target.value); event.target.value = ""; } } },
+      h("p", { class: "row acting" }, h("button", { type: "submit", id: "executeSimulation", class: "primary", title: "Compare what follows with this" }, "Execute simulation"), h("select", { id: "copy", "aria-label": "Copy this run", on: { change: (/** @type {any} */ event) => { if (event.target.value) this.copy(event.target.value); event.target.value = ""; } } },
           [["", "Copy as …"], ["TrafficRun", "TrafficRun"], ["Scenario", "Scenario"], ["curl", "curl"], ["link", "link to this"]].map(([value, name]) => h("option", { value }, name)))));
   }
 
