@@ -96,10 +96,10 @@ class KarpenterWorld:
             self.pools.pop(name, None)
         else:
             self.pools[name] = NodePool(change.object)
-            if before is not None and _differs_in_status_alone(before.object, change.object):
-                return
-        self.state += 1
         self.touched.update(dict.fromkeys(self.claims))
+        gone = change.type is ChangeType.DELETED
+        if gone or before is None or not _is_decided_alike(before.object, change.object):
+            self.state += 1
 
     def _catalogue_changed(self, change: Change) -> None:
         self.state += 1
@@ -300,7 +300,7 @@ def _pool_of(claim: ReadOnlyObject) -> str:
     return str((claim["metadata"].get("labels") or {}).get("karpenter.sh/nodepool") or "")
 
 
-def _differs_in_status_alone(before: ReadOnlyObject, after: ReadOnlyObject) -> bool:
+def _is_decided_alike(before: ReadOnlyObject, after: ReadOnlyObject) -> bool:
     """Whether nothing has changed that anybody decides by."""
     one, other = before["metadata"], after["metadata"]
     decisive = ("uid", "generation", "labels", "annotations", "deletionTimestamp")
