@@ -43,6 +43,9 @@ class Actor(Struct, frozen=True):
     """Whether the world itself made it; all others come from outside, whatever they are called."""
     groups: tuple[str, ...] = ()
     """Those of a client, by which an API server may know what it is allowed to do."""
+    uid: str = ""
+    extra: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """What else is known of a client, such as the pod that its token is bound to."""
 
     @property
     def manager(self) -> str:

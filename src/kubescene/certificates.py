@@ -4,6 +4,7 @@ What openssl reads is written here, so that the settings of a machine change not
 """
 
 import ipaddress
+import re
 import shutil
 import subprocess
 import tempfile
@@ -25,6 +26,14 @@ _AUTHORITY = (
     "keyUsage = critical, keyCertSign, cRLSign",
     "subjectKeyIdentifier = hash",
 )
+_CLIENT = (
+    "basicConstraints = critical, CA:FALSE",
+    "keyUsage = critical, digitalSignature",
+    "extendedKeyUsage = clientAuth",
+    "subjectKeyIdentifier = hash",
+    "authorityKeyIdentifier = keyid",
+)
+_SUBJECT = re.compile(r"[A-Za-z0-9.:@_-]{1,64}")
 _SERVER = (
     "basicConstraints = critical, CA:FALSE",
     "keyUsage = critical, digitalSignature",
@@ -60,9 +69,12 @@ class OpenSsl:
     def signed(self, authority: Pem, common_name: str, hosts: Sequence[str]) -> Pem:
         """For a server at these hosts, signed by an authority."""
         extensions = (*_SERVER, f"subjectAltName = {alternatives(hosts)}")
+        return self._signed(authority, [f"CN = {common_name}"], extensions)
+
+    def _signed(self, authority: Pem, subject: Sequence[str], extensions: Sequence[str]) -> Pem:
         with tempfile.TemporaryDirectory(prefix="kubescene-tls-") as name:
             folder = Path(name)
-            config, key = _configured(folder, common_name, extensions), folder / "key"
+            config, key = _configured(folder, subject, extensions), folder / "key"
             by, by_key = folder / "by", folder / "by-key"
             by.write_bytes(authority.certificate)
             by_key.write_bytes(authority.key)
@@ -74,10 +86,21 @@ class OpenSsl:
             self._run("x509", "-req", "-in", request, *signer, *told, "-out", made)
             return Pem(made.read_bytes(), key.read_bytes())
 
+    def client(self, authority: Pem, name: str, groups: Sequence[str]) -> Pem:
+        """For a user with these groups, signed by an authority."""
+        for each in (name, *groups):
+            if not _SUBJECT.fullmatch(each):
+                raise ConfigurationError(
+                    f"{each!r} cannot stand in a certificate: use letters, digits and .:@_- , at "
+                    "most 64 of them"
+                )
+        more = [f"{number}.O = {each}" for number, each in enumerate(groups)]
+        return self._signed(authority, [f"CN = {name}", *more], _CLIENT)
+
     def _made(self, common_name: str, extensions: Sequence[str], days: int) -> Pem:
         with tempfile.TemporaryDirectory(prefix="kubescene-tls-") as name:
             folder = Path(name)
-            config = _configured(folder, common_name, extensions)
+            config = _configured(folder, [f"CN = {common_name}"], extensions)
             key, made = folder / "key", folder / "made"
             how = ("-x509", *_KEY, "-days", days, "-extensions", "told")
             self._run("req", "-config", config, *how, "-keyout", key, "-out", made)
@@ -123,10 +146,10 @@ def checked(host: str) -> str:
     return host
 
 
-def _configured(folder: Path, common_name: str, extensions: Sequence[str]) -> Path:
+def _configured(folder: Path, subject: Sequence[str], extensions: Sequence[str]) -> Path:
     config = folder / "config"
     lines = ["[req]", "prompt = no", "distinguished_name = name", "string_mask = utf8only"]
-    lines += ["[name]", f"CN = {common_name}", "[told]", *extensions, ""]
+    lines += ["[name]", *subject, "[told]", *extensions, ""]
     config.write_text("\n".join(lines), encoding="utf-8")
     return config
 

@@ -1,5 +1,6 @@
 """https with bearer tokens (`kubescene serve --tls`): who is known, and who is kept out."""
 
+import base64
 import json
 import os
 import socket
@@ -24,10 +25,11 @@ from kubescene.apiserver.access.identities import ADMINISTRATOR, IdentityFolder
 from kubescene.apiserver.access.security import GivenCertificate, Security, names_of, secured
 from kubescene.apiserver.origins import Origins
 from kubescene.apiserver.server import Server
-from kubescene.certificates import OpenSsl
+from kubescene.certificates import OpenSsl, Pem
 from kubescene.cli.app import app
 from kubescene.client import ObjectRef
 from kubescene.client.http import HttpClient, read_kubeconfig
+from kubescene.clock import SECOND, VirtualClock
 from kubescene.errors import ConfigurationError, ForbiddenError, UnauthorizedError
 from stopping import Retire
 
@@ -246,6 +248,191 @@ def test_reviews_of_tokens_say_whose_they_are(admin: Https, security: Security) 
     assert wrong == {"user": {}, "error": "invalid bearer token"}
 
 
+ACCOUNTS = "/api/v1/namespaces/default/serviceaccounts"
+
+
+def account(admin: Https, name: str = "robot") -> dict[str, Any]:
+    made = admin.post(ACCOUNTS, {"metadata": {"name": name}})
+    assert made.status == 201
+    return dict(made.json)
+
+
+def issued(admin: Https, **spec: Any) -> Any:
+    reply = admin.post(f"{ACCOUNTS}/robot/token", {"spec": spec})
+    assert reply.status == 201, reply.message
+    return reply.json["status"]["token"]
+
+
+def claims_of(token: str) -> dict[str, Any]:
+    payload = token.split(".")[1]
+    return dict(json.loads(base64.urlsafe_b64decode(payload + "===")))
+
+
+def test_an_account_is_known_by_its_token(server: Server, security: Security, admin: Https) -> None:
+    made = account(admin)
+    reply = admin.post(f"{ACCOUNTS}/robot/token", {"spec": {"expirationSeconds": 900}})
+    assert reply.status == 201
+    assert reply.json["kind"] == "TokenRequest"
+    assert reply.json["spec"]["expirationSeconds"] == 900
+    token = reply.json["status"]["token"]
+    claims = claims_of(token)
+    assert claims["exp"] - claims["iat"] == 900
+    assert claims["sub"] == "system:serviceaccount:default:robot"
+    groups = ["system:serviceaccounts", "system:serviceaccounts:default", "system:authenticated"]
+    user = {
+        "username": "system:serviceaccount:default:robot",
+        "uid": made["metadata"]["uid"],
+        "groups": groups,
+        "extra": {"authentication.kubernetes.io/credential-id": [f"JTI={claims['jti']}"]},
+    }
+    with closing(Https(server, security, token)) as robot:
+        assert whoami(robot) == user
+        assert robot.get(CONFIG_MAPS).status == 403
+        binding = {
+            "metadata": {"name": "robot"},
+            "roleRef": {"kind": "ClusterRole", "name": "view", "apiGroup": RBAC},
+            "subjects": [{"kind": "ServiceAccount", "name": "robot", "namespace": "default"}],
+        }
+        path = f"/apis/{RBAC}/v1/namespaces/default/rolebindings"
+        assert admin.post(path, binding).status == 201
+        assert robot.get(CONFIG_MAPS).status == 200
+        known = admin.post(f"{REVIEWS}/tokenreviews", {"spec": {"token": token}}).json["status"]
+        assert known == {"authenticated": True, "user": user, "audiences": claims["aud"]}
+        # Made again, it is another account of the same name.
+        assert admin.delete(f"{ACCOUNTS}/robot").status == 200
+        assert robot.get(CONFIG_MAPS).status == 401
+        account(admin)
+        assert robot.get(CONFIG_MAPS).status == 401
+
+
+RBAC = "rbac.authorization.k8s.io"
+
+
+def test_a_token_of_an_account_ends(server: Server, security: Security, admin: Https) -> None:
+    account(admin)
+    token = issued(admin, expirationSeconds=600)
+    clocks = server.cluster.registry.clocks
+    with closing(Https(server, security, token)) as robot:
+        assert robot.get("/version").status == 200
+        clocks.server = VirtualClock(clocks.server.now() + 599 * SECOND)
+        assert robot.get("/version").status == 200
+        clocks.server = VirtualClock(clocks.server.now() + 2 * SECOND)
+        assert robot.get("/version").status == 401
+    told = admin.post(f"{REVIEWS}/tokenreviews", {"spec": {"token": token}}).json["status"]
+    assert told == {
+        "user": {},
+        "error": "[invalid bearer token, service account token has expired]",
+    }
+
+
+def test_a_token_is_for_its_audiences_and_its_pod(
+    server: Server, security: Security, admin: Https
+) -> None:
+    account(admin)
+    elsewhere = issued(admin, audiences=["vault"])
+    with closing(Https(server, security, elsewhere)) as robot:
+        assert robot.get("/version").status == 401
+    for audiences, is_known in ((["vault", "x"], True), (["x"], False), ([], False)):
+        asked = {"spec": {"token": elsewhere, "audiences": audiences}}
+        status = admin.post(f"{REVIEWS}/tokenreviews", asked).json["status"]
+        assert status.get("authenticated", False) is is_known
+        assert status.get("audiences") == (["vault"] if is_known else None)
+    bound = {"kind": "Pod", "apiVersion": "v1", "name": "p"}
+    assert admin.post(f"{ACCOUNTS}/robot/token", {"spec": {"boundObjectRef": bound}}).status == 404
+    other = pod("q")
+    assert admin.post(PODS, other).status == 201
+    refused = admin.post(
+        f"{ACCOUNTS}/robot/token", {"spec": {"boundObjectRef": {**bound, "name": "q"}}}
+    )
+    assert refused.status == 400
+    assert "running with different serviceaccount name" in refused.message
+    assert admin.post(PODS, pod("p", serviceAccountName="robot")).status == 201
+    token = issued(admin, boundObjectRef=bound)
+    with closing(Https(server, security, token)) as robot:
+        assert whoami(robot)["extra"]["authentication.kubernetes.io/pod-name"] == ["p"]
+        assert admin.delete(f"{PODS}/p?gracePeriodSeconds=0").status == 200
+        assert robot.get("/version").status == 401
+
+
+def test_what_is_no_token_of_an_account(server: Server, security: Security, admin: Https) -> None:
+    account(admin)
+    token = issued(admin)
+    head, body, mac = token.split(".")
+    claims = {**claims_of(token), "sub": "system:serviceaccount:kube-system:admin"}
+    forged = base64.urlsafe_b64encode(json.dumps(claims).encode()).decode().rstrip("=")
+    none = base64.urlsafe_b64encode(b'{"alg":"none"}').decode().rstrip("=")
+    for wrong in (
+        f"{head}.{forged}.{mac}",
+        f"{none}.{body}.",
+        f"{head}.{body}.",
+        "..",
+        f"{token}x",
+    ):
+        with closing(Https(server, security, wrong)) as robot:
+            assert robot.get("/version").status == 401
+    for seconds, why in ((599, "less than 10 minutes"), (2**32 + 1, "larger than 2^32 seconds")):
+        reply = admin.post(f"{ACCOUNTS}/robot/token", {"spec": {"expirationSeconds": seconds}})
+        assert reply.status == 422
+        assert reply.message.endswith(f"may not specify a duration {why}")
+    assert admin.post(f"{ACCOUNTS}/nobody/token", {"spec": {}}).status == 404
+
+
+def certified(server: Server, security: Security, made: Pem, folder: Path) -> Https:
+    """A client that shows a certificate."""
+    pair = folder / "pair.pem"
+    pair.write_bytes(made.certificate + made.key)
+    client = Https(server, security)
+    trust = ssl.create_default_context(cadata=security.bundle.decode())
+    trust.load_cert_chain(pair)
+    client._connection = HTTPSConnection(server.host, server.port, timeout=120, context=trust)
+    return client
+
+
+def test_a_certificate_says_who(server: Server, security: Security, tmp_path: Path) -> None:
+    made = OpenSsl("x").client(security.identities.authority(), "alice", ["dev", "system:masters"])
+    with closing(certified(server, security, made, tmp_path)) as alice:
+        groups = ["dev", "system:masters", "system:authenticated"]
+        assert whoami(alice) == {"username": "alice", "groups": groups}
+        assert alice.get(CONFIG_MAPS).status == 200
+    bob = OpenSsl("x").client(security.identities.authority(), "bob", [])
+    with closing(certified(server, security, bob, tmp_path)) as client:
+        assert client.get(CONFIG_MAPS).status == 403
+
+
+def test_a_certificate_of_somebody_else_says_nothing(
+    server: Server, security: Security, tmp_path: Path
+) -> None:
+    other = OpenSsl("x").authority("other")
+    for made in (
+        OpenSsl("x").client(other, "alice", ["system:masters"]),
+        OpenSsl("x").signed(security.identities.authority(), "alice", ["127.0.0.1"]),
+    ):
+        client = certified(server, security, made, tmp_path)
+        with closing(client), pytest.raises((ssl.SSLError, ConnectionError, BrokenPipeError)):
+            client.get(CONFIG_MAPS)
+
+
+def test_another_authority_of_clients_is_believed(tmp_path: Path, retire: Retire) -> None:
+    other = OpenSsl("x").authority("other")
+    (tmp_path / "clients.crt").write_bytes(other.certificate)
+    known = secured(tmp_path / "known", "127.0.0.1", client_ca=tmp_path / "clients.crt")
+    served = Server(port=0, security=known, controllers=False)
+    served.start()
+    made = OpenSsl("x").client(other, "carol", ["ops"])
+    with closing(certified(served, known, made, tmp_path)) as carol:
+        assert whoami(carol)["username"] == "carol"
+    retire(served)
+    (tmp_path / "clients.crt").write_bytes(b"no certificate")
+    with pytest.raises(ConfigurationError, match="holds no authority of clients"):
+        secured(tmp_path / "known", "127.0.0.1", client_ca=tmp_path / "clients.crt")
+
+
+@pytest.mark.parametrize("name", ["a,b", "$HOME", "x\nCN = y", "a/b", "", "l" * 65])
+def test_a_name_that_a_certificate_cannot_have(name: str) -> None:
+    with pytest.raises(ConfigurationError, match="cannot stand in a certificate"):
+        OpenSsl("x").client(Pem(b"", b""), name, [])
+
+
 async def guest(scope: Any, receive: Any, send: Any) -> None:
     del scope, receive
     await send({"type": "http.response.start", "status": 200, "headers": []})
@@ -414,6 +601,23 @@ def test_kubectl_is_who_its_token_says(server: Server, security: Security, tmp_p
     assert "Forbidden" in kubectl("get", "pods", fails=True)
     wrong = kubectl("get", "pods", "--token", "wrong", fails=True)
     assert "You must be logged in to the server" in wrong
+
+
+@pytest.mark.skipif(not find_kubectls(), reason=MISSING)
+def test_kubectl_creates_a_token_and_uses_a_certificate(
+    server: Server, security: Security, admin: Https, tmp_path: Path
+) -> None:
+    account(admin)
+    kubectl = kubectl_of(server, security, tmp_path)
+    token = kubectl("create", "token", "robot", "--duration=20m").strip()
+    assert claims_of(token)["exp"] - claims_of(token)["iat"] == 1200
+    with closing(Https(server, security, token)) as robot:
+        assert whoami(robot)["username"] == "system:serviceaccount:default:robot"
+    folder = security.identities.path
+    told = run("kubeconfig", "--identities", str(folder), "--as", "dora", "--certificate")
+    path = tmp_path / "dora.yaml"
+    path.write_text(told)
+    assert "dora" in kubectl.towards(path, tmp_path / "dora")("auth", "whoami")
 
 
 def test_our_own_client_finds_its_credentials(

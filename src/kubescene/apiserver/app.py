@@ -17,8 +17,10 @@ from kubescene.apiserver.access import (
     forbidden,
     impersonated,
 )
+from kubescene.apiserver.access.credentials import Credentials
 from kubescene.apiserver.access.escalation import EscalationCheck
 from kubescene.apiserver.access.rbac import Rbac
+from kubescene.apiserver.access.service_accounts import ServiceAccountTokens
 from kubescene.apiserver.access.tokens import ANONYMOUS, TokenFile
 from kubescene.apiserver.audit import NOBODY, AuditTrail
 from kubescene.apiserver.bodies import LARGE
@@ -87,6 +89,7 @@ class ApiServer:
         origins: Origins | None = None,
         authorizer: Authorizer | None = None,
         tokens: TokenFile | None = None,
+        token_key: bytes = b"",
         stage: OutsideStage | None = None,
         traffic: TrafficPages | None = None,
         opened: OpenedRuns | None = None,
@@ -102,8 +105,9 @@ class ApiServer:
         self.registry.track_fields = True
         self.origins = origins or Origins()
         self.authorizer = authorizer or AllowAll()
-        self._tokens = tokens
-        self._authenticate = by_prefix if tokens is None else tokens.identify
+        accounts = ServiceAccountTokens(self.registry, token_key)
+        self._credentials = Credentials(accounts, tokens)
+        self._authenticate = by_prefix if tokens is None else self._credentials.identify
         self._is_open = isinstance(self.authorizer, AllowAll)
         self.stage = stage or OutsideStage(cluster)
         self.turnstile = Turnstile(engine, self.stage, max_body)
@@ -139,7 +143,7 @@ class ApiServer:
         openapi = OpenApi(scheme, Definitions(self.registry.store))
         table.add(
             *ResourceRequests(
-                self.verbs, lister, self.renderer, self.streams, self.authorizer, self._tokens
+                self.verbs, lister, self.renderer, self.streams, self.authorizer, self._credentials
             ).routes()
         )
         table.add(*MetricsPages(engine).routes())
@@ -183,7 +187,7 @@ class ApiServer:
         """Let a mounted application answer what a page of another server did not ask."""
         try:
             self.origins.check_mounted(scope)
-            if self._tokens is not None and self._tokens.identify(scope)[0] is ANONYMOUS:
+            if self._authenticate is not by_prefix and self._authenticate(scope)[0] is ANONYMOUS:
                 raise UnauthorizedError("Unauthorized")
         except ApiError as error:
             await _refuse(error, scope, send)

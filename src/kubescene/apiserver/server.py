@@ -14,6 +14,7 @@ import ssl
 import sys
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
+from functools import cache
 from threading import Event, Thread, current_thread, main_thread
 from types import TracebackType
 from typing import Any, cast
@@ -21,6 +22,7 @@ from typing import Any, cast
 import uvicorn
 
 from kubescene.apiserver.access import Authorizer
+from kubescene.apiserver.access.credentials import PEER, peer_of
 from kubescene.apiserver.access.rbac import Rbac, furnish_roles
 from kubescene.apiserver.access.security import Security
 from kubescene.apiserver.app import ApiServer
@@ -184,7 +186,7 @@ class _Uvicorn(uvicorn.Server):
 
     def _connection(self) -> asyncio.Protocol:
         connection: Any = self.config.http_protocol_class
-        made: asyncio.Protocol = connection(
+        made: asyncio.Protocol = certified(connection)(
             config=self.config, server_state=self.server_state, app_state=self.lifespan.state
         )
         return made
@@ -275,6 +277,7 @@ class Server:
             origins=Origins(only_local=is_local, names=() if security is None else security.names),
             authorizer=authorizer,
             tokens=None if security is None else security.tokens,
+            token_key=b"" if security is None else security.identities.signing_key(),
             stage=self.stage,
             traffic=traffic,
             opened=opened,
@@ -366,6 +369,21 @@ class Server:
         trace: TracebackType | None,
     ) -> None:
         self.stop()
+
+
+@cache
+def certified(protocol: Any) -> Any:
+    """A protocol whose requests know whose certificate their connection has shown."""
+
+    class Certified(protocol):  # type: ignore[misc]
+        app_state: dict[str, Any]
+
+        def connection_made(self, transport: Any) -> None:
+            super().connection_made(transport)
+            if (peer := peer_of(transport)) is not None:
+                self.app_state = {**self.app_state, PEER: peer}
+
+    return Certified
 
 
 def _config(app: ApiServer) -> uvicorn.Config:

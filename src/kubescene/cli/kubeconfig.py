@@ -35,6 +35,10 @@ def kubeconfig(
         list[str] | None,
         typer.Option(help="With --identities: a group of this user. May be repeated."),
     ] = None,
+    certificate: Annotated[
+        bool,
+        typer.Option("--certificate", help="With --identities: by a certificate, not by a token."),
+    ] = False,
     namespace: Annotated[str, typer.Option(help="Namespace of the context.")] = "default",
 ) -> None:
     """Print a kubeconfig for a cluster that kubescene serves.
@@ -51,13 +55,17 @@ def kubeconfig(
 
     if group and not (identities and as_user):
         raise ConfigurationError("--group is for a user who is made: say --identities and --as")
+    if certificate and not (identities and as_user):
+        raise ConfigurationError(
+            "--certificate is for a user who is made: say --identities and --as"
+        )
     if identities is None:
         document = make_kubeconfig(server or HERE, as_user=as_user, namespace=namespace)
     else:
         # Those who take users at their word need no tokens.
         from kubescene.apiserver.access.identities import IdentityFolder
 
-        document = IdentityFolder(identities).kubeconfig_of(
-            as_user, group or (), server=server, namespace=namespace
-        )
+        folder = IdentityFolder(identities)
+        make = folder.certified if certificate else folder.kubeconfig_of
+        document = make(as_user, group or (), server=server, namespace=namespace)
     typer.echo(yaml.safe_dump(document, sort_keys=False), nl=False)

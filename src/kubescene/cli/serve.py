@@ -121,6 +121,12 @@ Snapshot: TypeAlias = Annotated[
         "reads or wrote.",
     ),
 ]
+ClientAuthority: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE", help="Whose certificates say who a client is, besides our own, as PEM."
+    ),
+]
 Tls: TypeAlias = Annotated[
     bool, typer.Option("--tls", help="Serve https, for those who show a token.")
 ]
@@ -194,6 +200,7 @@ def serve(
     tls_key: TlsKey = None,
     tls_ca: TlsAuthority = None,
     tls_name: TlsNames = None,
+    client_ca: ClientAuthority = None,
     audit_log_path: AuditPath = "",
     audit_policy_file: AuditPolicy = None,
     audit_log_maxsize: AuditSize = 100,
@@ -206,7 +213,7 @@ def serve(
     Example: kubescene serve --port 8001
     """
     is_secure = tls or not check_host(host, allow_remote=allow_remote)
-    about = TlsOptions(identities, tls_cert, tls_key, tls_ca, tuple(tls_name or ()))
+    about = TlsOptions(identities, tls_cert, tls_key, tls_ca, tuple(tls_name or ()), client_ca)
     if not is_secure:
         about.check_unused()
     security = about.security(host, data_dir) if is_secure else None
@@ -283,6 +290,7 @@ class TlsOptions:
     key: Path | None
     authority: Path | None
     names: tuple[str, ...]
+    client_ca: Path | None = None
 
     def security(self, host: str, data_dir: Path | None) -> "Security":
         """The certificate and the identities of a server; `ConfigurationError` without them."""
@@ -293,13 +301,15 @@ class TlsOptions:
             given = GivenCertificate(self.certificate, self.key, self.authority)
         elif self.certificate or self.key or self.authority:
             raise ConfigurationError("--tls-cert and --tls-key belong together: give both")
-        return secured(self.identities or identities_in(data_dir), host, self.names, given)
+        folder = self.identities or identities_in(data_dir)
+        return secured(folder, host, self.names, given, self.client_ca)
 
     def check_unused(self) -> None:
-        if any((self.identities, self.certificate, self.key, self.authority, self.names)):
+        given = (self.identities, self.certificate, self.key, self.authority, self.names)
+        if any((*given, self.client_ca)):
             raise ConfigurationError(
-                "--identities, --tls-cert, --tls-key, --tls-ca and --tls-name are for https: "
-                "say --tls"
+                "--identities, --tls-cert, --tls-key, --tls-ca, --tls-name and --client-ca are for "
+                "https: say --tls"
             )
 
 

@@ -3,6 +3,7 @@
 ::
 
     ca.crt, ca.key       the authority that certifies the server, made at its first start
+    accounts.key         by which tokens of ServiceAccounts are known
     tokens.jsonl         who is known (`tokens`): no token, only what one is recognised by
     administrator.yaml   a kubeconfig, written at each start: where the server is, whom it trusts
 
@@ -24,6 +25,7 @@ import yaml
 
 from kubescene.api.text.yaml_text import read_yaml
 from kubescene.apiserver.access.authorizing import MASTERS
+from kubescene.apiserver.access.service_accounts import KEY_BYTES
 from kubescene.apiserver.access.tokens import TokenFile, TokenOwner, read_identities
 from kubescene.certificates import OpenSsl, Pem
 from kubescene.client.http.kubeconfigs import make_kubeconfig, server_of
@@ -71,6 +73,29 @@ class IdentityFolder:
                 self._write(key, made.key)
                 self._write(certificate, made.certificate)
             return Pem(certificate.read_bytes(), key.read_bytes())
+
+    def signing_key(self) -> bytes:
+        """By which tokens of ServiceAccounts are known; made when it is asked for first."""
+        path = self.path / "accounts.key"
+        with self._locked():
+            if not path.exists():
+                self._write(path, unguessable(KEY_BYTES))
+            return path.read_bytes()
+
+    def certified(
+        self, name: str, groups: Sequence[str], *, server: str = "", namespace: str = "default"
+    ) -> dict[str, Any]:
+        """A kubeconfig for somebody who is known by a certificate of the folder's authority."""
+        told = self._told()
+        bundle = str(told["clusters"][0]["cluster"]["certificate-authority-data"])
+        made = OpenSsl(INSTEAD).client(self.authority(), name, groups)
+        document = make_kubeconfig(server or server_of(told), namespace=namespace)
+        document = with_token(document, bundle, name, "")
+        pair = {"client-certificate-data": made.certificate, "client-key-data": made.key}
+        document["users"][0]["user"] = {
+            field: b64encode(data).decode() for field, data in pair.items()
+        }
+        return document
 
     def add(self, name: str, groups: Sequence[str] = ()) -> str:
         """The token of a new identity, or a new one for a name that is known."""

@@ -11,8 +11,9 @@ from kubescene.apiserver.access.authorizing import (
     Attributes,
     Authorizer,
 )
+from kubescene.apiserver.access.credentials import Credentials
 from kubescene.apiserver.access.rbac import EVERYTHING, Rbac
-from kubescene.apiserver.access.tokens import TokenFile
+from kubescene.apiserver.access.service_accounts import UNKNOWN
 from kubescene.types import JsonObject
 
 _GROUPS = ("authentication.k8s.io", "authorization.k8s.io")
@@ -23,13 +24,13 @@ def is_review(resource_type: ResourceType) -> bool:
 
 
 def review(
-    obj: JsonObject, actor: Actor, authorizer: Authorizer, tokens: TokenFile | None = None
+    obj: JsonObject, actor: Actor, authorizer: Authorizer, credentials: Credentials
 ) -> JsonObject:
-    """The question with its answer; ``tokens``: who is known by one."""
+    """The question with its answer; ``credentials``: who is known by a token."""
     if obj["kind"] == "TokenReview":
-        status = _token(obj, tokens)
+        status = _token(obj, credentials)
     elif obj["kind"] == "SelfSubjectReview":
-        status = _self(actor, authorizer, tokens)
+        status = _self(actor, authorizer, credentials)
     else:
         status = _ANSWERS[obj["kind"]](obj, actor, authorizer)
     return {**obj, "status": status}
@@ -75,23 +76,32 @@ def _rules(obj: JsonObject, actor: Actor, authorizer: Authorizer) -> JsonObject:
     return {"resourceRules": resources, "nonResourceRules": paths, "incomplete": False}
 
 
-def _self(actor: Actor, authorizer: Authorizer, tokens: TokenFile | None) -> JsonObject:
+def _self(actor: Actor, authorizer: Authorizer, credentials: Credentials) -> JsonObject:
     everybody = (MASTERS, AUTHENTICATED)
-    groups = everybody if tokens is None and isinstance(authorizer, AllowAll) else actor.groups
-    return {"userInfo": _user(actor.name, groups)}
+    is_open = credentials.file is None and isinstance(authorizer, AllowAll)
+    return {"userInfo": _user(actor, everybody if is_open else actor.groups)}
 
 
-def _token(obj: JsonObject, tokens: TokenFile | None) -> JsonObject:
-    if tokens is None:
-        return {"user": {}, "error": "no token is known here: users are taken at their word"}
-    owner = tokens.actor_of(str(_spec(obj).get("token") or "").encode())
-    if owner is None:
-        return {"user": {}, "error": "invalid bearer token"}
-    return {"authenticated": True, "user": _user(owner.name, owner.groups)}
+def _token(obj: JsonObject, credentials: Credentials) -> JsonObject:
+    spec = _spec(obj)
+    audiences = tuple(str(each) for each in spec.get("audiences") or ())
+    found = credentials.bearer(str(spec.get("token") or "").encode(), audiences)
+    if found.actor is None:
+        if credentials.file is None and found is UNKNOWN:
+            why = "no token but those of ServiceAccounts is known here: "
+            return {"user": {}, "error": f"{why}users are taken at their word"}
+        return {"user": {}, "error": found.error}
+    meant = {"audiences": [*found.audiences]} if found.audiences else {}
+    return {"authenticated": True, "user": _user(found.actor, found.actor.groups), **meant}
 
 
-def _user(name: str, groups: Sequence[str]) -> JsonObject:
-    return {"username": name, "groups": list(groups)}
+def _user(actor: Actor, groups: Sequence[str]) -> JsonObject:
+    known: JsonObject = {"username": actor.name, "groups": list(groups)}
+    if actor.uid:
+        known["uid"] = actor.uid
+    if actor.extra:
+        known["extra"] = {name: [*values] for name, values in actor.extra}
+    return known
 
 
 _ANSWERS: dict[str, Callable[[JsonObject, Actor, Authorizer], JsonObject]] = {

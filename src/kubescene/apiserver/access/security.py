@@ -41,12 +41,17 @@ class GivenCertificate:
 
 
 def secured(
-    folder: Path, host: str, names: Sequence[str] = (), given: GivenCertificate | None = None
+    folder: Path,
+    host: str,
+    names: Sequence[str] = (),
+    given: GivenCertificate | None = None,
+    client_ca: Path | None = None,
 ) -> Security:
     """The identities of a folder, and the certificate that is given, or one made for the host.
 
     One that is made is new at every start, signed by the authority of the folder: kubeconfigs stay
-    as they are. Raises `ConfigurationError`.
+    as they are. Whoever shows a certificate of that authority, or of ``client_ca``, is its CN in
+    the groups of its O. Raises `ConfigurationError`.
     """
     identities = IdentityFolder(folder)
     tokens = identities.prepare()
@@ -54,13 +59,28 @@ def secured(
     if given is not None:
         bundle = read_trusted(given)
         tls = context_of(given.certificate, given.key)
+        believe(tls, b"", client_ca)
         return Security(tls, bundle, called, identities, tokens)
     authority = identities.authority()
     made = OpenSsl(INSTEAD).signed(authority, "kubescene-server", called)
     with tempfile.TemporaryDirectory(prefix="kubescene-tls-") as name:
         pair = Path(name) / "pair"
         pair.write_bytes(made.certificate + made.key)
-        return Security(context_of(pair, pair), authority.certificate, called, identities, tokens)
+        tls = context_of(pair, pair)
+    believe(tls, authority.certificate, client_ca)
+    return Security(tls, authority.certificate, called, identities, tokens)
+
+
+def believe(tls: ssl.SSLContext, authority: bytes, client_ca: Path | None) -> None:
+    """Ask clients for a certificate of these; who has none may show a token."""
+    try:
+        given = () if client_ca is None else (client_ca.read_bytes(),)
+        for each in (*filter(None, (authority,)), *given):
+            # One by one: what stands beside a certificate and is none is not noticed.
+            tls.load_verify_locations(cadata=each.decode("ascii"))
+            tls.verify_mode = ssl.CERT_OPTIONAL
+    except (OSError, ValueError) as error:
+        raise ConfigurationError(f"{client_ca} holds no authority of clients: {error}") from None
 
 
 def names_of(host: str, names: Sequence[str] = ()) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """Requests for objects of Kubernetes: which verb is asked, whether the kind has it, who answers.
 
 Subresources have a body or a meaning of their own: scale, binding, eviction, log. What is not
-simulated (exec, attach, port-forward, proxies, tokens) exists in discovery, as on a real server,
+simulated (exec, attach, port-forward, proxies) exists in discovery, as on a real server,
 and answers that it is not to be had.
 """
 
@@ -16,7 +16,8 @@ from kubescene.api.records import Record
 from kubescene.api.records.traits import PODS
 from kubescene.api.scheme import SCALE, GroupVersionKind, ResourceType
 from kubescene.apiserver.access import Authorizer, is_review, review
-from kubescene.apiserver.access.tokens import TokenFile
+from kubescene.apiserver.access.credentials import Credentials
+from kubescene.apiserver.access.service_accounts import TOKEN_REQUEST, ServiceAccountTokens
 from kubescene.apiserver.kubernetes.field_validation import check_kind
 from kubescene.apiserver.kubernetes.listing import ListServer
 from kubescene.apiserver.kubernetes.rendering import Renderer
@@ -55,7 +56,6 @@ NOT_SIMULATED = {
     "exec": _NO_CONTAINER,
     "portforward": _NO_CONTAINER,
     "proxy": "nothing listens behind simulated nodes, pods and services",
-    "token": "there is no key to sign a token with",
 }
 
 
@@ -64,10 +64,11 @@ class Subresources:
     """Serves what is not simply another half of its object."""
 
     verbs: Writes
+    accounts: ServiceAccountTokens
 
     def is_special(self, name: str) -> bool:
         """Whether `serve` answers for this subresource; the verbs answer for the others."""
-        return name in ("scale", "binding", "eviction", "log", *NOT_SIMULATED)
+        return name in ("scale", "binding", "eviction", "log", "token", *NOT_SIMULATED)
 
     async def serve(self, target: RequestTarget, request: Request) -> Response:
         match target.subresource:
@@ -80,6 +81,8 @@ class Subresources:
             case "log":
                 self.verbs.registry.record(target.resource_type, target.namespace, target.name)
                 return text_response("")
+            case "token":
+                return await self._issue(target, request)
         raise MethodNotAllowedError(
             f"{target.resource_type.plural}/{target.subresource} is not simulated: "
             f"{NOT_SIMULATED[target.subresource]}",
@@ -116,6 +119,11 @@ class Subresources:
                 {key: value for key, value in error.to_status().items() if value != ""}, 201
             )
         return _created()
+
+    async def _issue(self, target: RequestTarget, request: Request) -> Response:
+        """POST of a TokenRequest to a ServiceAccount."""
+        asked = checked(await self._read(request, TOKEN_REQUEST), TOKEN_REQUEST)
+        return json_response(self.accounts.issue(target.namespace, target.name, asked), 201)
 
     async def _read_eviction(self, target: RequestTarget, request: Request) -> JsonObject:
         body = as_object((await self.verbs.read_body(request)).value)
@@ -229,15 +237,15 @@ class ResourceRequests:
         renderer: Renderer,
         streams: WatchStreams,
         authorizer: Authorizer,
-        tokens: TokenFile | None = None,
+        credentials: Credentials,
     ) -> None:
         self._verbs = verbs
         self._lister = lister
         self._renderer = renderer
         self._streams = streams
         self._authorizer = authorizer
-        self._tokens = tokens
-        self._subresources = Subresources(verbs)
+        self._credentials = credentials
+        self._subresources = Subresources(verbs, credentials.accounts)
 
     def routes(self) -> Iterator[Route]:
         yield Route("GET", COLLECTION, self.list)
@@ -276,7 +284,7 @@ class ResourceRequests:
         check_verb("create", resource_type.verbs)
         if is_review(resource_type):
             obj = checked(await self._verbs.read_object(target, request), resource_type)
-            answered = review(obj, request.actor, self._authorizer, self._tokens)
+            answered = review(obj, request.actor, self._authorizer, self._credentials)
             return json_response(answered, 201)
         if resource_type.namespaced and not target.namespace:
             raise method_not_allowed()

@@ -249,7 +249,13 @@ def user_info(request: AdmissionRequest) -> JsonObject:
     """Who asks. Parts of the world have the names that they have in a cluster."""
     actor = request.actor
     if actor.groups or not actor.inside:
-        return {"username": actor.name, "groups": [*(actor.groups or (MASTERS, AUTHENTICATED))]}
+        known: JsonObject = {"username": actor.name}
+        if actor.uid:
+            known["uid"] = actor.uid
+        known["groups"] = [*(actor.groups or (MASTERS, AUTHENTICATED))]
+        if actor.extra:
+            known["extra"] = {name: [*values] for name, values in actor.extra}
+        return known
     if actor.component is Component.SCHEDULER:
         return {"username": f"system:{actor.name}", "groups": [AUTHENTICATED]}
     if actor.component is Component.KUBELET:
