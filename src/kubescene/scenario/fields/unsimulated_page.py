@@ -105,8 +105,8 @@ UNTOLD = """\
 
 **API server**
 
-- No credentials (`serve --rbac` takes users at their word), no `exec`, `attach`, `port-forward` or
-  `proxy`, no service account tokens. See [kubectl and client libraries](../guides/api-server.md).
+- Over plain http no credentials (`serve --rbac` takes users at their word there); no `exec`,
+  `attach`, `port-forward` or `proxy`. See [kubectl and client libraries](../guides/api-server.md).
 - Admission webhooks are called by `kubescene serve` alone, and not while a scenario has its world.
   Imports and snapshots are asked of nobody: neither of webhooks nor of admission policies.
 - Conversion webhooks of CustomResourceDefinitions are not called: between versions only
