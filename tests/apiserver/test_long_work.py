@@ -131,6 +131,25 @@ def test_a_large_body_is_held_against_its_schema_on_another_thread(
     assert [whole for thread, whole in asked if thread != ENGINE].count(True) == 2
 
 
+def imported(*objects: dict[str, Any]) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "List", "items": [*objects]}
+
+
+def test_so_is_a_large_object_of_an_import(http: Http, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A Scenario with its timeline of forty megabytes kept the engine for two seconds."""
+    asked = threads_of(monkeypatch, custom_resources, "check_embedded", lambda obj: "spec" in obj)
+    body = {**KIND, **scenario(operations=[operation(each) for each in range(800)])}
+    reply = http.post("/simulator/v1/import", imported(config_map_object("a"), body))
+    assert reply.json == {"imported": 2}
+    assert len(http.get(f"{SCENARIOS}/large").json["spec"]["operations"]) == 800
+    assert [thread for thread, whole in asked if whole and thread == ENGINE] == []
+    assert [whole for thread, whole in asked if thread != ENGINE].count(True) == 1
+
+
+def config_map_object(name: str) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "ConfigMap", **config_map(name)}
+
+
 BAD = {
     "an operation that is a text": scenario(operations=["x"]),
     "a step that is a text": scenario(operations=[operation(1, step="x")]),
@@ -373,3 +392,15 @@ def test_a_long_reply_is_laid_out_on_another_thread_unless_it_is_very_long(
     assert [name == LOOP for name, _ in seen] == [True, False]
     monkeypatch.setattr(responses, "LAID_OUT", 1000)
     assert http.get(f"{place}?pretty=true").body == http.get(place).body
+
+
+@pytest.mark.parametrize("body", BAD.values(), ids=BAD)
+def test_what_is_wrong_with_an_import_is_told_alike_however_large_it_is(
+    http: Http, body: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    document = imported(config_map_object("a"), {**KIND, **body})
+    small = http.post("/simulator/v1/import", document)
+    http.request("PUT", "/simulator/v1/reset")
+    monkeypatch.setattr(bodies, "LARGE", 0)
+    large = http.post("/simulator/v1/import", document)
+    assert (large.status, large.body) == (small.status, small.body)

@@ -24,7 +24,7 @@ from kubescene.api.schemas.structural import Examined
 from kubescene.api.scheme import GroupVersionKind, ResourceType, Scheme
 from kubescene.api.validation.core.events import new_event_errors
 from kubescene.clock import Clock, Identities
-from kubescene.errors import ForbiddenError
+from kubescene.errors import ApiError, ForbiddenError
 from kubescene.instruments import Instruments
 from kubescene.registry import decoding
 from kubescene.registry.admission.chain import AdmissionChain, AdmissionRequest, silent
@@ -354,6 +354,16 @@ class RegistryBase(ABC):
         served = self._served(obj)
         body = decoding.accepted(obj, served, self.custom, examined=examined)
         return self._stored_type(served), body
+
+    def examined(self, obj: JsonObject) -> Examined | None:
+        """What the schema of its kind says of a body; None for built-in kinds and bad bodies.
+
+        On any thread.
+        """
+        try:
+            return decoding.examination(obj, self._served(obj), self.custom)
+        except ApiError:
+            return None
 
     def reject_unknown(self, obj: JsonObject) -> None:
         """400 for fields that the object's kind does not have: strict field validation."""

@@ -8,13 +8,14 @@ written, and bypasses admission, which has happened where the objects come from.
 """
 
 from collections.abc import Generator, Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
 from kubescene.actors import Actor, Role
 from kubescene.api.field_ownership import managed_fields
 from kubescene.api.field_ownership.managed_fields import with_managed_fields
 from kubescene.api.options import DeleteOptions
 from kubescene.api.records import Record
+from kubescene.api.schemas.structural import Examined
 from kubescene.api.scheme import GroupResource, ResourceType
 from kubescene.api.text.encoding import enclosed
 from kubescene.api.text.reading import ReadingError, read_json
@@ -44,6 +45,9 @@ LEFT_OUT = frozenset({GroupResource("", "events"), GroupResource("coordination.k
 AT_ONCE = 100
 """So many objects of an import are checked, or written, before others have their turn."""
 
+Examinations: TypeAlias = Mapping[int, Examined]
+"""By position in the list."""
+
 KEPT = (
     "uid",
     "creationTimestamp",
@@ -72,12 +76,17 @@ def list_of(records: Iterable[Record]) -> bytes:
     return enclosed(b'{"apiVersion":"v1","kind":"List","items":[', items, b"]}")
 
 
-def import_objects(registry: Registry, actor: Actor, document: bytes | Mapping[str, Any]) -> int:
+def import_objects(
+    registry: Registry,
+    actor: Actor,
+    document: bytes | Mapping[str, Any],
+    examined: Examinations | None = None,
+) -> int:
     """Put the objects of a ``List`` into the world, replacing those that exist; returns how many.
 
     Nothing is written unless every object is acceptable.
     """
-    slices = importing(registry, actor, document)
+    slices = importing(registry, actor, document, examined)
     while True:
         try:
             next(slices)
@@ -86,14 +95,27 @@ def import_objects(registry: Registry, actor: Actor, document: bytes | Mapping[s
             return count
 
 
+def examinations(registry: Registry, document: Mapping[str, Any]) -> Examinations:
+    """What schemas say of an import's objects of custom kinds, which takes long for large ones.
+
+    On any thread. What is bad is told when it is to be imported.
+    """
+    found = enumerate(map(registry.examined, _items(document)))
+    return {at: examined for at, examined in found if examined is not None}
+
+
 def importing(
-    registry: Registry, actor: Actor, document: bytes | Mapping[str, Any]
+    registry: Registry,
+    actor: Actor,
+    document: bytes | Mapping[str, Any],
+    examined: Examinations | None = None,
 ) -> Generator[None, None, int]:
     """The same in slices: whoever asks for the next one may let others write in between."""
-    items = _items(document)
+    known = examined or {}
+    items = [_Item(at, item, known.get(at)) for at, item in enumerate(_items(document))]
     yield
-    definitions = [item for item in items if item.get("kind") == "CustomResourceDefinition"]
-    others = [item for item in items if item.get("kind") != "CustomResourceDefinition"]
+    definitions = [each for each in items if each.is_definition]
+    others = [each for each in items if not each.is_definition]
     before = _definitions(registry)
     made = list(_put(registry, actor, list(_checked(registry, definitions))))
     yield
@@ -135,26 +157,40 @@ def _items(document: bytes | Mapping[str, Any]) -> list[JsonObject]:
     return items
 
 
+class _Item(NamedTuple):
+    """An object of an import, and where in its list it stands."""
+
+    position: int
+    obj: JsonObject
+    examined: Examined | None
+
+    @property
+    def is_definition(self) -> bool:
+        return bool(self.obj.get("kind") == "CustomResourceDefinition")
+
+
 def _checked(
-    registry: Registry, items: Iterable[JsonObject]
+    registry: Registry, items: Iterable[_Item]
 ) -> Iterator[tuple[ResourceType, JsonObject]]:
-    for index, item in enumerate(items):
+    for position, obj, examined in items:
         try:
-            yield restorable(registry, item)
+            yield restorable(registry, obj, examined)
         except ApiError as error:
-            metadata = item.get("metadata")
+            metadata = obj.get("metadata")
             name = metadata.get("name", "") if isinstance(metadata, dict) else ""
             raise BadRequestError(
-                f"items[{index}], {item.get('kind')} {name!r}, is not acceptable: {error.message}"
+                f"items[{position}], {obj.get('kind')} {name!r}, is not acceptable: {error.message}"
             ) from error
 
 
-def restorable(registry: Registry, obj: JsonObject) -> tuple[ResourceType, JsonObject]:
+def restorable(
+    registry: Registry, obj: JsonObject, examined: Examined | None = None
+) -> tuple[ResourceType, JsonObject]:
     """An object from elsewhere as it would be stored here, checked but not admitted.
 
     Its identity, dates and status stay; what is missing of them is made up.
     """
-    resource_type, body = registry.to_storage(obj)
+    resource_type, body = registry.to_storage(obj, examined)
     place = resolve_namespace(resource_type, body, "")
     own = body["metadata"]
     unversioned = {k: v for k, v in own.items() if k != "resourceVersion"}
@@ -172,7 +208,7 @@ def restorable(registry: Registry, obj: JsonObject) -> tuple[ResourceType, JsonO
         complete = with_managed_fields(complete, None)
     if "status" not in obj or resource_type.group_resource == DEFINITIONS:
         complete = registry.preparation.create(complete, resource_type)
-    registry.checks.validate(complete, None, resource_type)
+    registry.checks.validate(complete, None, resource_type, examined=examined)
     return resource_type, registry.stored(complete, resource_type)
 
 

@@ -25,6 +25,7 @@ from kubescene.clock import LentClock, format_micro_time, parse_duration
 from kubescene.errors import BadRequestError, ConflictError
 from kubescene.live import LiveScenarios
 from kubescene.registry import exports
+from kubescene.registry.exports import Examinations
 from kubescene.types import JsonObject
 
 PREFIX = "/simulator/v1/"
@@ -57,26 +58,37 @@ class Worlds:
         manifests = await bodies.read_manifests(request, MAX_IMPORT)
         actor, document = request.actor, as_object(manifests)
         items, engine = document.get("items"), self._engine
+        registry, examined = engine.cluster.registry, None
+        if request.size > bodies.LARGE:
+            examined = await asyncio.to_thread(exports.examinations, registry, document)
         if not isinstance(items, list) or len(items) <= FEW_ITEMS:
-            count = await engine.submit(lambda: self._put(actor, document))
+            count = await engine.submit(lambda: self._put(actor, document, examined))
             return json_response({"imported": count})
         await engine.submit(lambda: self._check(document))
         counted: list[int] = []
-        await engine.submit_moments(lambda: self._putting(actor, document, counted), freezes=False)
+        await engine.submit_moments(
+            lambda: self._putting(actor, document, examined, counted), freezes=False
+        )
         return json_response({"imported": counted[0]})
 
     def _check(self, document: JsonObject) -> None:
         if self._live is not None:
             self._live.check_import(document)
 
-    def _put(self, actor: Actor, document: JsonObject) -> int:
+    def _put(self, actor: Actor, document: JsonObject, examined: Examinations | None) -> int:
         self._check(document)
-        return exports.import_objects(self._engine.cluster.registry, actor, document)
+        return exports.import_objects(self._engine.cluster.registry, actor, document, examined)
 
-    def _putting(self, actor: Actor, document: JsonObject, counted: list[int]) -> Iterator[None]:
+    def _putting(
+        self,
+        actor: Actor,
+        document: JsonObject,
+        examined: Examinations | None,
+        counted: list[int],
+    ) -> Iterator[None]:
         """The same in slices: others read and write meanwhile, controllers see it as a whole."""
         registry = self._engine.cluster.registry
-        counted.append((yield from exports.importing(registry, actor, document)))
+        counted.append((yield from exports.importing(registry, actor, document, examined)))
 
     async def _reset(self, request: Request) -> Response:
         if request.header(b"content-type"):
