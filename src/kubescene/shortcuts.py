@@ -22,6 +22,10 @@ class Shortcuts:
     """The same patch of the status of alike pods or nodes: merged and validated once."""
     status_counts: bool = True
     """Counts that a controller keeps in a status: only what is new in them is looked at."""
+    reworded_statuses: bool = True
+    """A status told with other uids and at other times: merged and validated once."""
+    small_patches: bool = True
+    """A ReplicaSet of another size, a pod without a finalizer: only what is new is validated."""
     pod_deletions: bool = True
     """Deletions of pods that need not be decoded for it."""
     lane: bool = True

@@ -258,6 +258,29 @@ def with_selector(job: JsonObject) -> JsonObject:
     return {**job, "metadata": metadata, "spec": {**spec, **changes}}
 
 
+def selecting_its_own(job: JsonObject) -> JsonObject:
+    """A Job like one that was made before, by its new name and uid in place of the other's.
+
+    It has no labels and no selector of these names but those that were generated.
+    """
+    metadata, spec = job["metadata"], job["spec"]
+    template, selector = spec["template"], spec["selector"]
+    inner = template["metadata"]
+    labels = {
+        **inner["labels"],
+        **dict.fromkeys(JOB_NAME_LABELS, metadata["name"]),
+        **dict.fromkeys(JOB_UID_LABELS, metadata["uid"]),
+    }
+    if (metadata.get("labels") or {}).keys() & labels.keys() >= {*JOB_NAME_LABELS, *JOB_UID_LABELS}:
+        metadata = {**metadata, "labels": labels}
+    matched = {**selector["matchLabels"], JOB_SELECTED: metadata["uid"]}
+    changes = {
+        "selector": {**selector, "matchLabels": matched},
+        "template": {**template, "metadata": {**inner, "labels": labels}},
+    }
+    return {**job, "metadata": metadata, "spec": {**spec, **changes}}
+
+
 def first_generation(daemon_set: JsonObject) -> JsonObject:
     """A new DaemonSet: its first template, or the number it was given."""
     given = _annotations(daemon_set).get(TEMPLATE_GENERATION, "0")

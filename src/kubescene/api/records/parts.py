@@ -189,7 +189,12 @@ def ends_with_status(sections: Sections) -> bool:
 
 def restated(sections: Sections, status: JsonObject) -> tuple[bytes, ...]:
     """The members of an object that ends with its status, with another one."""
-    return (*sections.members[:-2], pod_status(status), _END)
+    return restated_as(sections, pod_status(status))
+
+
+def restated_as(sections: Sections, status: bytes) -> tuple[bytes, ...]:
+    """The same with a status that is encoded already."""
+    return (*sections.members[:-2], status, _END)
 
 
 def _is_pod(members: list[bytes]) -> bool:

@@ -5,12 +5,20 @@ write. The registry then decodes, admits and validates the first one and makes t
 The same goes for a status that is reported for many pods.
 """
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
+import orjson
+
+from kubescene.bounded import BoundedDict
 from kubescene.types import JsonObject, ReadOnlyObject
 
 HOSTNAME = "kubernetes.io/hostname"
+BODIES_KEPT = 512
+LONGEST_LABEL = 63
+_UID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_OF_OWNER = ("generateName", "labels", "ownerReferences")
 
 
 class Blueprint:
@@ -161,6 +169,58 @@ class HostBlueprint(Blueprint):
         metadata = stored["metadata"]
         labels = {**metadata["labels"], HOSTNAME: obj["metadata"]["labels"][HOSTNAME]}
         return {**stored, "metadata": {**metadata, "labels": labels}}
+
+
+class OwnedBlueprint(Blueprint):
+    """Pods of owners that are alike: they differ in the name and the uid of the owner.
+
+    These stand in the reference to it, in labels, and begin their names. `OwnedBodies` hands it out
+    for bodies of which it has seen that.
+    """
+
+    __slots__ = ()
+
+    def covers(self, obj: ReadOnlyObject) -> bool:
+        del obj
+        return True
+
+    def poured(self, stored: JsonObject, obj: ReadOnlyObject) -> JsonObject:
+        given = obj["metadata"]
+        own = {name: given[name] for name in _OF_OWNER if name in given}
+        return {**stored, "metadata": {**stored["metadata"], **own}}
+
+
+class OwnedBodies:
+    """Tells which pods differ in their owner alone, by the text of all else."""
+
+    def __init__(self) -> None:
+        self._known: BoundedDict[bytes, OwnedBlueprint] = BoundedDict(BODIES_KEPT)
+
+    def blueprint_of(self, body: JsonObject) -> OwnedBlueprint | None:
+        """What a body has in common with others; None if its owner's name is no label, or odd.
+
+        It must not be changed any more.
+        """
+        metadata = body["metadata"]
+        [owner] = metadata["ownerReferences"]
+        name, uid = owner["name"], owner["uid"]
+        prefix = metadata.get("generateName")
+        if len(name) > LONGEST_LABEL or not _UID.fullmatch(uid) or prefix != f"{name}-":
+            return None
+        # Numbers are no labels: nothing else looks like them.
+        places = {name: 0, uid: 1}
+        labels = {key: places.get(value, value) for key, value in metadata["labels"].items()}
+        blank = {
+            **metadata,
+            "generateName": 0,
+            "labels": labels,
+            "ownerReferences": {**owner, "name": 0, "uid": 1},
+        }
+        key = orjson.dumps({**body, "metadata": blank})
+        blueprint = self._known.get(key)
+        if blueprint is None:
+            blueprint = self._known[key] = OwnedBlueprint(body)
+        return blueprint
 
 
 _VARYING = frozenset({"metadata", "spec"})

@@ -79,19 +79,23 @@ class KindRules(Struct, frozen=True):
     status: UpdateRule = _keep_metadata
     own_status: OwnStatusRule | None = None
     """What ``status`` asks of the status by itself, if beside that it asks of metadata alone."""
+    status_looks_at: tuple[str, ...] | None = None
+    """The members of the spec that ``status`` looks at, if it is known to look at no others."""
 
 
 class _Home(NamedTuple):
     """A module with ``validate_<noun>`` and ``validate_<noun>_update``.
 
     ``status`` is the module with ``validate_<noun>_status_update``, if there is one; with ``apart``
-    it has ``check_<noun>_status`` for the status by itself, too.
+    it has ``check_<noun>_status`` for the status by itself, too. Of the spec it looks at the members
+    that ``looks_at`` names.
     """
 
     module: str
     noun: str
     status: str = ""
     apart: bool = False
+    looks_at: tuple[str, ...] | None = None
 
 
 @cache
@@ -102,7 +106,7 @@ def _rules_at(home: _Home) -> KindRules:
         return KindRules(create, update)
     status = _rule(home.status, f"validate_{home.noun}_status_update")
     apart = _rule(home.status, f"check_{home.noun}_status") if home.apart else None
-    return KindRules(create, update, status, apart)
+    return KindRules(create, update, status, apart, home.looks_at)
 
 
 def _rule(module: str, name: str) -> Any:
@@ -125,6 +129,7 @@ _BY_KIND: dict[tuple[str, str], KindRules] = {
         validate_definition, validate_definition_update, _keep_free_metadata
     ),
 }
+_OF_A_JOB = ("completions", "parallelism", "completionMode", "suspend", "backoffLimitPerIndex")
 _WORKLOAD = _Home("workloads.workloads", "workload", "workloads.workloads", apart=True)
 _LATE: Mapping[tuple[str, str], _Home] = {
     ("", "Event"): _Home("core.events", "event"),
@@ -142,7 +147,7 @@ _LATE: Mapping[tuple[str, str], _Home] = {
     ("apps", "Deployment"): _WORKLOAD,
     ("apps", "StatefulSet"): _WORKLOAD,
     ("apps", "DaemonSet"): _WORKLOAD,
-    ("batch", "Job"): _Home("workloads.jobs", "job", "workloads.job_status"),
+    ("batch", "Job"): _Home("workloads.jobs", "job", "workloads.job_status", looks_at=_OF_A_JOB),
     ("batch", "CronJob"): _Home("workloads.jobs", "cron_job"),
     ("autoscaling", "HorizontalPodAutoscaler"): _Home("autoscaling", "autoscaler", "autoscaling"),
     ("storage.k8s.io", "StorageClass"): _Home("storage_classes", "storage_class"),
@@ -235,6 +240,7 @@ __all__ = [
     "is_sound_status",
     "own_status_rule",
     "raise_if_invalid",
+    "status_looks_at",
     "validate_binding",
     "validate_create",
     "validate_finalize",
@@ -287,6 +293,11 @@ def validate_status_update(
 def own_status_rule(resource_type: ResourceType) -> OwnStatusRule | None:
     """What a kind asks of a status by itself; None if it looks at more than status and metadata."""
     return rules_of(resource_type).own_status
+
+
+def status_looks_at(resource_type: ResourceType) -> tuple[str, ...] | None:
+    """The members of the spec on which it depends what is wrong with a status; None if unknown."""
+    return None if resource_type.custom else rules_of(resource_type).status_looks_at
 
 
 def is_sound_status(rule: OwnStatusRule, kind: str, status: JsonObject, before: JsonObject) -> bool:

@@ -15,6 +15,8 @@ from kubescene.registry.admission.chain import AdmissionChain
 from kubescene.registry.clocks import Clocks
 from kubescene.registry.shortcuts.lane_writes import LaneWrites
 from kubescene.registry.shortcuts.pod_deletions import PodDeletions
+from kubescene.registry.shortcuts.reworded_statuses import RewordedStatuses
+from kubescene.registry.shortcuts.small_patches import SmallPatches
 from kubescene.registry.shortcuts.status_counts import StatusCounts
 from kubescene.registry.shortcuts.status_patches import StatusPatches
 from kubescene.registry.shortcuts.templates import Template, Templates
@@ -22,7 +24,7 @@ from kubescene.registry.writes import Result, WriteRequest
 from kubescene.shortcuts import Shortcuts
 from kubescene.store import Store
 
-NAMES = ("templates", "status_patches", "status_counts", "pod_deletions")
+NAMES = ("templates", "status_patches", "status_counts", "reworded_statuses", "small_patches", "pod_deletions")
 """Those that are here, among all of `kubescene.shortcuts`."""
 
 
@@ -60,6 +62,8 @@ class WriteShortcuts:
             (wanted.templates, "create", "", self._templates),
             (wanted.status_patches, "patch", "status", patches),
             (wanted.status_counts, "patch", "status", counts),
+            (wanted.reworded_statuses, "patch", "status", RewordedStatuses(store, admission)),
+            (wanted.small_patches, "patch", "", SmallPatches(store, admission, counts)),
             (wanted.pod_deletions, "delete", "", PodDeletions(admission, clocks)),
         )
         self._finding: dict[tuple[str, str], tuple[Find, ...]] = {}
@@ -70,7 +74,8 @@ class WriteShortcuts:
                 self._finding[key] = (*self._finding.get(key, ()), shortcut.find)
                 self._learning[key] = (*self._learning.get(key, ()), shortcut.learn)
         if wanted.status_counts:
-            self._learning["patch", ""] = (counts.learn_metadata,)
+            learning = self._learning.get(("patch", ""), ())
+            self._learning["patch", ""] = (*learning, counts.learn_metadata)
 
     def template_of(self, request: WriteRequest) -> Template | None:
         """The template of a create that is known (`kubescene.registry.shortcuts.templates`)."""

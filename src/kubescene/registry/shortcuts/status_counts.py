@@ -85,7 +85,7 @@ class StatusCounts:
             return
         # Metadata that a write leaves alone have been validated, and will be left alone again.
         if isinstance(payload, Sections) and same_metadata(after, before):
-            self._keep(resource_type, payload)
+            self.vouch_for(resource_type, payload, payload.metadata)
 
     def learn_metadata(self, request: WriteRequest, before: Record | None, after: Record) -> None:
         """Remember an object that was patched the long way: its metadata have been validated.
@@ -96,15 +96,15 @@ class StatusCounts:
         if request.tracked or options.dry_run or before is None or after is before:
             return
         if isinstance(payload, Sections) and EMPTY not in payload.metadata:
-            self._keep(request.resource_type, payload)
+            self.vouch_for(request.resource_type, payload, payload.metadata)
 
-    def _keep(self, resource_type: ResourceType, payload: Sections) -> None:
-        """Remember the metadata of an object of a kind that has such a status."""
+    def vouch_for(self, resource_type: ResourceType, payload: Sections, metadata: bytes) -> None:
+        """Remember metadata that were validated, of an object of a kind that has such a status."""
         if resource_type.custom or resource_type.stored_as or not ends_with_status(payload):
             return
         if (rule := own_status_rule(resource_type)) is not None:
             counts = largest_integers(resource_type.gvk, "status")
-            self._written[payload.metadata] = Written(resource_type, rule, counts)
+            self._written[metadata] = Written(resource_type, rule, counts)
 
 
 def counted(before: JsonObject, patch: JsonObject, counts: Mapping[str, int]) -> JsonObject | None:

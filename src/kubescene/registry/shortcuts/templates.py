@@ -20,7 +20,7 @@ from collections.abc import Sequence
 import orjson
 from msgspec import Struct
 
-from kubescene.api.kinds import EVENT, NODE, POD
+from kubescene.api.kinds import EVENT, JOB, NODE, POD
 from kubescene.api.options import WriteOptions
 from kubescene.api.records import Record
 from kubescene.api.records.changes import ADDED, Change
@@ -30,6 +30,7 @@ from kubescene.api.records.templates import (
     HOSTNAME,
     Blueprint,
     ClaimingBlueprint,
+    OwnedBlueprint,
     TargetedBlueprint,
     target_of,
     targeted,
@@ -41,6 +42,7 @@ from kubescene.clock import Identities, format_time
 from kubescene.registry.admission.chain import AdmissionChain
 from kubescene.registry.clocks import Clocks
 from kubescene.registry.metadata import check_unused, example_name, free_name
+from kubescene.registry.preparation import JOB_NAME_LABELS, JOB_UID_LABELS, selecting_its_own
 from kubescene.registry.writes import WriteRequest
 from kubescene.store import Store
 from kubescene.types import JsonObject, JsonValue
@@ -90,6 +92,8 @@ class Template(Struct, frozen=True):
         poured = request.options.blueprint.poured(self.obj, request.body)
         own = {"name": name, "uid": uid, "creationTimestamp": now}
         metadata = {**poured["metadata"], **own}
+        if self.request.resource_type.gvk == JOB:
+            return selecting_its_own({**poured, "metadata": metadata})
         if entries := metadata.get("managedFields"):
             metadata["managedFields"] = [{**entry, "time": now} for entry in entries]
         return {**poured, "metadata": metadata}
@@ -142,7 +146,7 @@ class Templates:
         if seen >= after.revision:  # What admission looks at may be what was created.
             return
         obj = self._store.decoded(after)
-        if not self._is_fit(request, obj):
+        if not self._is_fit(request, obj) or not is_poured(blueprint, obj, request.body):
             return
         encoded = pod_template(after, obj, request.body, blueprint)
         self._templates[blueprint] = Template(request, seen, obj, encoded)
@@ -160,8 +164,10 @@ class Templates:
     def _is_fit(self, request: WriteRequest, obj: JsonObject) -> bool:
         """Whether others of the blueprint differ from it in nothing but what is set each time."""
         gvk, given = request.resource_type.gvk, request.body["metadata"]
-        if self._admission.reads is None or gvk not in (POD, EVENT, NODE):
+        if self._admission.reads is None or gvk not in (POD, EVENT, NODE, JOB):
             return False
+        if gvk == JOB:
+            return is_fit_job(request.body, obj)
         if gvk == NODE:
             return is_fit_node(given, obj["metadata"])
         return gvk == EVENT or is_fit_pod(given, obj)
@@ -171,7 +177,7 @@ def is_good_name(name: str, resource_type: ResourceType) -> bool:
     """Whether validation, which all but the name has passed, would accept the name, too."""
     if resource_type.gvk == EVENT:
         return not path_segment(name)
-    # The name of a node may be a label, too.
+    # The name of a node, or of a Job, is a label, too.
     return not dns_subdomain(name) and (resource_type.gvk == POD or len(name) <= LABEL)
 
 
@@ -191,6 +197,37 @@ def is_fit_node(given: JsonObject, metadata: JsonObject) -> bool:
     """The same for nodes. Who is named by us cannot say in a label which host it is."""
     hosts = [(it.get("labels") or {}).get(HOSTNAME) for it in (given, metadata)]
     return given.get("name") == metadata["name"] and hosts[0] == hosts[1]
+
+
+def is_fit_job(given: JsonObject, job: JsonObject) -> bool:
+    """The same for Jobs that select their own pods. The pods of an indexed one are hosts of its
+    name."""
+    metadata, spec = given["metadata"], given["spec"]
+    labels = (spec["template"].get("metadata") or {}).get("labels") or {}
+    is_plain = not spec.get("manualSelector") and spec.get("completionMode") != "Indexed"
+    return (
+        is_plain
+        and spec.get("selector") is None
+        and not labels.keys() & {*JOB_NAME_LABELS, *JOB_UID_LABELS}
+        and bool(metadata.get("name"))
+        and not metadata.get("generateName")
+        and "managedFields" not in job["metadata"]
+        and given["metadata"]["name"] == job["metadata"]["name"]
+        and job == selecting_its_own(job)
+    )
+
+
+def is_poured(blueprint: Blueprint, obj: JsonObject, body: JsonObject) -> bool:
+    """Whether nothing of what bodies differ in has led to anything else in the object."""
+    if type(blueprint) is not OwnedBlueprint:
+        return True
+    metadata = obj["metadata"]
+    owner = body["metadata"]["ownerReferences"][0]
+    own = {"name", "generateName", "labels", "ownerReferences"}
+    others = {name: each for name, each in metadata.items() if name not in own}
+    rest = orjson.dumps({**obj, "metadata": others})
+    told = any(orjson.dumps(owner[field]) in rest for field in ("name", "uid"))
+    return not told and blueprint.poured(obj, body) == obj
 
 
 def is_ephemeral(volume: JsonObject) -> bool:

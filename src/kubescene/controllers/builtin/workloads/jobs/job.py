@@ -11,8 +11,9 @@ from typing import Any
 from msgspec import Struct
 
 from kubescene.api.kinds import JOB, POD
-from kubescene.api.options import LASTING, DeleteOptions
+from kubescene.api.options import LASTING, DeleteOptions, WriteOptions
 from kubescene.api.records.changes import ADDED, DELETED, Change
+from kubescene.api.records.templates import OwnedBodies
 from kubescene.api.records.traits import OWNED
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.api.selectors import from_label_selector
@@ -94,6 +95,7 @@ class JobReconciler:
         self._back_offs: dict[str, JobBackOff] = {}
         self._loose: dict[ObjectKey, dict[ObjectKey, None]] = {}
         """Pods that a Job has left behind, or let go, and that still have its finalizer."""
+        self._alike = OwnedBodies()
 
     @property
     def needs_pods(self) -> bool:
@@ -152,7 +154,7 @@ class JobReconciler:
         if job["spec"].get("manualSelector") and (adopted := adoptions(job, reader)):
             return Plan((*loose, *adopted))
         job_pass = JobPass(
-            job, self._pods[uid], self._back_offs.get(uid, JobBackOff()), reader, now
+            job, self._pods[uid], self._back_offs.get(uid, JobBackOff()), reader, now, self._alike
         )
         plan = job_pass.plan()
         self._back_offs[uid] = job_pass.back_off
@@ -185,6 +187,7 @@ class JobPass(Struct):
     back_off: JobBackOff
     reader: Reader
     now: int
+    alike: OwnedBodies
     writes: list[Write] = []
     requeue: int | None = None
 
@@ -411,7 +414,9 @@ class JobPass(Struct):
             self._look_again(wait)
             return
         if not self.is_indexed:
-            create = Create(self._pod(), created(self.job))
+            pod = self._pod()
+            options = WriteOptions(blueprint=self.alike.blueprint_of(pod))
+            create = Create(pod, created(self.job), options)
             self.writes += [create] * count
             self.active += count
             return
