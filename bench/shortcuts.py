@@ -24,6 +24,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import kubesbs
+import workloads
 from against import FreeNodes, scenario_of, with_plugin
 from kubescene.runs.local import play
 from kubescene.runs.requests import RunRequest
@@ -46,12 +47,15 @@ SIZES: dict[str, tuple[int, int]] = {
     "spread": (100, 150),
     "preemption": (60, 160),
     "deletions": (50, 200),
+    "jobs": (50, 100),
+    "rollout": (10, 100),
     "csi": (40, 80),
     "claims": (30, 60),
     "plugin": (60, 150),
     "kubesbs": (100, 600),
 }
-"""Nodes and pods of each kind (`against`, and two of our own)."""
+"""Nodes and pods of each kind (`against`, `workloads`, which has its own nodes, and two of our
+own)."""
 
 
 def ways(only: list[str]) -> dict[str, Shortcuts]:
@@ -91,6 +95,8 @@ def request_of(kind: str, pods: int) -> RunRequest:
         return RunRequest(scenario=manifests(pods))
     if kind == "deletions":
         return RunRequest(scenario=deletions(nodes, pods))
+    if kind in workloads.CASES:
+        return RunRequest(scenario=workloads.CASES[kind].built(pods).done().build())
     scenario = scenario_of(kind, nodes, pods).build()
     if kind == "plugin":
         return RunRequest(scenario=scenario, scheduler=with_plugin(SchedulerOptions(), FreeNodes))

@@ -87,8 +87,8 @@ class _Home(NamedTuple):
     """A module with ``validate_<noun>`` and ``validate_<noun>_update``.
 
     ``status`` is the module with ``validate_<noun>_status_update``, if there is one; with ``apart``
-    it has ``check_<noun>_status`` for the status by itself, too. Of the spec it looks at the members
-    that ``looks_at`` names.
+    it has ``check_<noun>_status`` for the status by itself, too. Of the spec it looks at no members
+    but those of ``looks_at``.
     """
 
     module: str

@@ -24,7 +24,14 @@ from kubescene.registry.writes import Result, WriteRequest
 from kubescene.shortcuts import Shortcuts
 from kubescene.store import Store
 
-NAMES = ("templates", "status_patches", "status_counts", "reworded_statuses", "small_patches", "pod_deletions")
+NAMES = (
+    "templates",
+    "status_patches",
+    "status_counts",
+    "reworded_statuses",
+    "small_patches",
+    "pod_deletions",
+)
 """Those that are here, among all of `kubescene.shortcuts`."""
 
 

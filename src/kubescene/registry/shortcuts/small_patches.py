@@ -93,9 +93,7 @@ class SmallPatches:
 
     # -- finalizers of pods ----------------------------------------------------------------
 
-    def _released(
-        self, request: WriteRequest, pod: Record, payload: PodSections
-    ) -> Parts | None:
+    def _released(self, request: WriteRequest, pod: Record, payload: PodSections) -> Parts | None:
         """A pod without finalizers that a pod of the same spec has lost before."""
         key = self._of_pod(request, payload)
         if key is None or key not in self._pods:
@@ -118,9 +116,7 @@ class SmallPatches:
 
     # -- sizes of sets ---------------------------------------------------------------------
 
-    def _resized(
-        self, request: WriteRequest, current: Record, payload: Sections
-    ) -> Parts | None:
+    def _resized(self, request: WriteRequest, current: Record, payload: Sections) -> Parts | None:
         """A ReplicaSet of another size; None if it was not looked at as it is now."""
         sound, members = self._sets.get(current.uid), payload.members
         if sound is None or sound.metadata is not payload.metadata or sound.spec is not members[0]:
@@ -149,7 +145,7 @@ def left(request: WriteRequest, payload: PodSections) -> bytes | None:
     """
     metadata = metadata_of(payload.metadata)
     before, after = metadata.get("finalizers"), request.body["metadata"]["finalizers"]
-    if not before or after == before or not (after is None or type(after) is list and after):
+    if not before or after == before or not (after is None or (type(after) is list and after)):
         return None
     if after is None:
         del metadata["finalizers"]

@@ -12,7 +12,8 @@ from msgspec import Struct
 
 from kubescene.api.kinds import JOB, POD
 from kubescene.api.options import LASTING, DeleteOptions, WriteOptions
-from kubescene.api.records.changes import ADDED, DELETED, Change
+from kubescene.api.records import same_metadata
+from kubescene.api.records.changes import ADDED, DELETED, MODIFIED, Change
 from kubescene.api.records.templates import OwnedBodies
 from kubescene.api.records.traits import OWNED
 from kubescene.api.scheme import GroupVersionKind
@@ -35,6 +36,7 @@ from kubescene.controllers.builtin.workloads.jobs.pods import (
     TRACKING,
     JobPod,
     JobPods,
+    Standing,
     job_pod,
     removal_order,
 )
@@ -83,6 +85,24 @@ LONGEST_PREFIX = 58
 """Of a name that is made up; the rest is chance."""
 
 
+class Rest(Struct, frozen=True):
+    """What a pass leaves behind if all that it writes is accepted: the next one has nothing to do.
+
+    ``statuses`` are those that it writes, the last one to stay, and ``standing`` is how the pods
+    stand then. At ``until`` it has to be looked at all the same.
+    """
+
+    statuses: tuple[JsonObject, ...]
+    standing: Standing
+    until: int | None
+
+    def is_reached(self, job: JsonObject, pods: JobPods, now: int) -> bool:
+        """Whether things are as the pass has left them."""
+        is_early = self.until is None or now < self.until
+        is_told = job.get("status") == self.statuses[-1]
+        return is_early and is_told and pods.standing == self.standing
+
+
 class JobReconciler:
     """Keeps, per Job, what it knows of its pods and of failures in a row."""
 
@@ -96,6 +116,7 @@ class JobReconciler:
         self._loose: dict[ObjectKey, dict[ObjectKey, None]] = {}
         """Pods that a Job has left behind, or let go, and that still have its finalizer."""
         self._alike = OwnedBodies()
+        self._rests: dict[str, Rest] = {}
 
     @property
     def needs_pods(self) -> bool:
@@ -115,6 +136,12 @@ class JobReconciler:
     def _observe_job(self, change: Change) -> Iterable[ObjectKey]:
         record = change.record
         key = ObjectKey(record.namespace, record.name)
+        rest = self._rests.get(record.uid)
+        if rest is not None and change.type is MODIFIED and same_metadata(record, change.previous):
+            if change.object["status"] in rest.statuses:
+                return ()
+        elif rest is not None:
+            del self._rests[record.uid]
         if change.type is ADDED:
             self._jobs[record.uid] = key
             self._pods[record.uid] = JobPods()
@@ -136,8 +163,12 @@ class JobReconciler:
             if change.type is not DELETED:
                 self._loose.setdefault(self._jobs[before], {})[pod_key] = None
         if owner in self._jobs and change.type is not DELETED:
-            self._pods[owner].put(job_pod(change.object))
-            concerned[self._jobs[owner]] = None
+            pods, rest = self._pods[owner], self._rests.get(owner)
+            # What a pass has left to come is no news once it has come.
+            awaited = None if rest is None else rest.standing
+            is_news = pods.standing == awaited
+            if pods.put(job_pod(change.object)) and (is_news or pods.standing != awaited):
+                concerned[self._jobs[owner]] = None
         return concerned
 
     def reconcile(self, key: ObjectKey, reader: Reader, now: int) -> Plan:
@@ -151,6 +182,10 @@ class JobReconciler:
         if job is None or is_finished(job.get("status") or {}) or not is_ours(job):
             return Plan(loose)
         uid = job["metadata"]["uid"]
+        rest = self._rests.get(uid)
+        if rest is not None and rest.is_reached(job, self._pods[uid], now):
+            return Plan(loose)
+        self._rests.pop(uid, None)
         if job["spec"].get("manualSelector") and (adopted := adoptions(job, reader)):
             return Plan((*loose, *adopted))
         job_pass = JobPass(
@@ -158,6 +193,8 @@ class JobReconciler:
         )
         plan = job_pass.plan()
         self._back_offs[uid] = job_pass.back_off
+        if (rest := job_pass.rest()) is not None:
+            self._rests[uid] = rest
         return Plan((*loose, *plan.writes), plan.requeue_after, plan.notices)
 
     def refused(
@@ -166,6 +203,8 @@ class JobReconciler:
         """What is gone need not be deleted; a pod that may not be made is told of."""
         del now
         job = reader.find(ObjectRef(JOB, key.name, key.namespace))
+        if job is not None:
+            self._rests.pop(job["metadata"]["uid"], None)
         if job is None or (isinstance(error, NotFoundError) and not isinstance(write, Create)):
             return NOTHING
         if error.has_cause("NamespaceTerminating"):
@@ -205,6 +244,13 @@ class JobPass(Struct):
     """Pods that are deleted in this pass and not to be counted."""
     news: Notice | None = None
     """What is told with the new status."""
+    told: list[JsonObject] = []
+    """The statuses that it writes."""
+    last: JsonObject = {}
+    """The status that there is in the end."""
+    ended: int = 0
+    """How many pods lose their finalizer."""
+    deletes: bool = False
 
     @property
     def spec(self) -> JsonObject:
@@ -253,6 +299,14 @@ class JobPass(Struct):
                 self._note_suspension(status)
         self._track(status, verdict)
         return Plan(self.writes, self.requeue)
+
+    def rest(self) -> Rest | None:
+        """What there is after the plan; None if pods go, or wait to be counted."""
+        if self.deleting or self.deletes or self.ended < len(self.pods.to_count):
+            return None
+        standing = Standing(self.active, self.ready, self.terminating, self.pods.restarts, 0)
+        until = None if self.requeue is None else self.now + self.requeue
+        return Rest((*self.told, self.last), standing, until)
 
     # -- what there is ---------------------------------------------------------------------
 
@@ -351,6 +405,7 @@ class JobPass(Struct):
 
     def _delete_active(self) -> None:
         """Pods of a Job that is over go; whether they count as failed is its verdict's."""
+        self.deletes = self.active > 0
         for pod in self.pods.active:
             self.writes.append(deletion(pod, self.job))
             self.active -= 1
@@ -402,6 +457,7 @@ class JobPass(Struct):
 
     def _remove(self, pods: list[JobPod]) -> None:
         """Delete pods that are not to be counted."""
+        self.deletes = True
         for pod in pods:
             self.writes += [self._untracked(pod), deletion(pod, self.job)]
             self.active -= 1
@@ -526,6 +582,7 @@ class JobPass(Struct):
         if noted:
             self._write({**status, "uncountedTerminatedPods": noted}, self.status)
         self.writes += [self._untracked(pod) for pod in ended]
+        self.ended = len(ended)
         counted = with_counts(
             {**status, "uncountedTerminatedPods": {}},
             failed=int(status.get("failed", 0)) + len(noted.get("failed", ())),
@@ -538,6 +595,7 @@ class JobPass(Struct):
             self.news = ending(self.job, verdict)
         before = {**status, "uncountedTerminatedPods": noted} if noted else self.status
         self._write(counted, before)
+        self.last = counted
 
     def _noted(self, status: JsonObject) -> dict[str, list[str]]:
         noted: dict[str, list[str]] = status.get("uncountedTerminatedPods") or {}
@@ -572,6 +630,7 @@ class JobPass(Struct):
         """The new status, if it is new."""
         if status == before:
             return
+        self.told.append(status)
         removed = {name: None for name in before if name not in status}
         uncounted = {**dict.fromkeys(self._noted(before)), **self._noted(status)}
         patch = {"status": {**removed, **status, "uncountedTerminatedPods": uncounted}}

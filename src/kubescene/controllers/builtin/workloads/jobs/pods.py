@@ -7,6 +7,7 @@ ten thousand pods costs no more at its end than at its beginning.
 from collections import Counter
 from collections.abc import Iterable
 from functools import cmp_to_key
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -110,6 +111,16 @@ def ended_at(pod: JsonObject) -> int:
     return parse_time(metadata["creationTimestamp"])
 
 
+class Standing(NamedTuple):
+    """How the pods of a Job stand."""
+
+    active: int
+    ready: int
+    terminating: int
+    restarts: int
+    to_count: int
+
+
 class JobPods:
     """The pods of one Job."""
 
@@ -128,10 +139,17 @@ class JobPods:
         self.restarts = 0
         """Of pods that are waiting or running."""
 
-    def put(self, pod: JobPod) -> None:
+    @property
+    def standing(self) -> Standing:
+        """How many there are of each kind, as far as a pass looks at numbers alone."""
+        active, ended = len(self._active), len(self._to_count)
+        return Standing(active, self.ready, self.terminating, self.restarts, ended)
+
+    def put(self, pod: JobPod) -> bool:
+        """Take note of a pod; whether a pass could see the difference."""
         old = self.all.get(pod.key)
         if old == pod:
-            return
+            return False
         if old is not None:
             self._count(old, -1)
         self.all[pod.key] = pod
@@ -140,6 +158,7 @@ class JobPods:
         is_over = pod.deleting or pod.phase in _ENDED
         _place(self._to_count, pod, here=pod.tracked and is_over)
         _place(self._tracked, pod, here=pod.tracked)
+        return old is None or not _runs_on(old, pod)
 
     def remove(self, key: ObjectKey) -> JobPod | None:
         pod = self.all.pop(key, None)
@@ -190,6 +209,16 @@ def _add(counts: Counter[int], index: int, by: int) -> None:
     counts[index] += by
     if not counts[index]:
         del counts[index]
+
+
+def _runs_on(old: JobPod, new: JobPod) -> bool:
+    """Whether a pod that was active still is, and nothing was counted that is another number."""
+    return (
+        old.active
+        and new.active
+        and (old.ready_since is None) is (new.ready_since is None)
+        and (old.restarts, old.index, old.tracked) == (new.restarts, new.index, new.tracked)
+    )
 
 
 def _place(pods: dict[ObjectKey, JobPod], pod: JobPod, *, here: bool) -> None:
