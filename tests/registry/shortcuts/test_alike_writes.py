@@ -187,7 +187,11 @@ SPECS: list[JsonObject] = [{}, {"suspend": True}, {"completions": 2}]
 TOLD = st.tuples(st.sampled_from(UIDS), st.sampled_from(TIMES), st.sampled_from(TIMES))
 
 
-@given(st.lists(st.tuples(st.sampled_from(SPECS), TOLD, st.lists(st.integers(0, 2), max_size=4)), max_size=4))
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(SPECS), TOLD, st.lists(st.integers(0, 2), max_size=4)), max_size=4
+    )
+)
 def test_stories_made_by_lot_end_alike(jobs: list[tuple[Any, ...]]) -> None:
     both = Both()
     for number, (spec, words, order) in enumerate(jobs):

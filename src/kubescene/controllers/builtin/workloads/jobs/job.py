@@ -12,8 +12,7 @@ from msgspec import Struct
 
 from kubescene.api.kinds import JOB, POD
 from kubescene.api.options import LASTING, DeleteOptions, WriteOptions
-from kubescene.api.records import same_metadata
-from kubescene.api.records.changes import ADDED, DELETED, MODIFIED, Change
+from kubescene.api.records.changes import ADDED, DELETED, Change
 from kubescene.api.records.templates import OwnedBodies
 from kubescene.api.records.traits import OWNED
 from kubescene.api.scheme import GroupVersionKind
@@ -88,19 +87,20 @@ LONGEST_PREFIX = 58
 class Rest(Struct, frozen=True):
     """What a pass leaves behind if all that it writes is accepted: the next one has nothing to do.
 
-    ``statuses`` are those that it writes, the last one to stay, and ``standing`` is how the pods
-    stand then. At ``until`` it has to be looked at all the same.
+    ``standing`` is how the pods stand then. At ``until`` it has to be looked at all the same.
     """
 
-    statuses: tuple[JsonObject, ...]
+    spec: JsonObject
+    status: JsonObject
     standing: Standing
     until: int | None
 
     def is_reached(self, job: JsonObject, pods: JobPods, now: int) -> bool:
         """Whether things are as the pass has left them."""
         is_early = self.until is None or now < self.until
-        is_told = job.get("status") == self.statuses[-1]
-        return is_early and is_told and pods.standing == self.standing
+        is_told = job["spec"] is self.spec and job.get("status") == self.status
+        going = "deletionTimestamp" in job["metadata"]
+        return is_early and is_told and not going and pods.standing == self.standing
 
 
 class JobReconciler:
@@ -136,18 +136,13 @@ class JobReconciler:
     def _observe_job(self, change: Change) -> Iterable[ObjectKey]:
         record = change.record
         key = ObjectKey(record.namespace, record.name)
-        rest = self._rests.get(record.uid)
-        if rest is not None and change.type is MODIFIED and same_metadata(record, change.previous):
-            if change.object["status"] in rest.statuses:
-                return ()
-        elif rest is not None:
-            del self._rests[record.uid]
         if change.type is ADDED:
             self._jobs[record.uid] = key
             self._pods[record.uid] = JobPods()
         elif change.type is DELETED:
             self._jobs.pop(record.uid, None)
             self._back_offs.pop(record.uid, None)
+            self._rests.pop(record.uid, None)
             left = self._pods.pop(record.uid, None)
             if left is not None:
                 self._loose.setdefault(key, {}).update({pod.key: None for pod in left.tracked})
@@ -163,12 +158,8 @@ class JobReconciler:
             if change.type is not DELETED:
                 self._loose.setdefault(self._jobs[before], {})[pod_key] = None
         if owner in self._jobs and change.type is not DELETED:
-            pods, rest = self._pods[owner], self._rests.get(owner)
-            # What a pass has left to come is no news once it has come.
-            awaited = None if rest is None else rest.standing
-            is_news = pods.standing == awaited
-            if pods.put(job_pod(change.object)) and (is_news or pods.standing != awaited):
-                concerned[self._jobs[owner]] = None
+            self._pods[owner].put(job_pod(change.object))
+            concerned[self._jobs[owner]] = None
         return concerned
 
     def reconcile(self, key: ObjectKey, reader: Reader, now: int) -> Plan:
@@ -244,8 +235,6 @@ class JobPass(Struct):
     """Pods that are deleted in this pass and not to be counted."""
     news: Notice | None = None
     """What is told with the new status."""
-    told: list[JsonObject] = []
-    """The statuses that it writes."""
     last: JsonObject = {}
     """The status that there is in the end."""
     ended: int = 0
@@ -301,12 +290,17 @@ class JobPass(Struct):
         return Plan(self.writes, self.requeue)
 
     def rest(self) -> Rest | None:
-        """What there is after the plan; None if pods go, or wait to be counted."""
+        """What there is after the plan; None if pods go, or wait to be counted.
+
+        Nor where a pass looks at more than numbers: at indexes, at pods that are nobody's.
+        """
+        if self.is_indexed or self.spec.get("manualSelector"):
+            return None
         if self.deleting or self.deletes or self.ended < len(self.pods.to_count):
             return None
         standing = Standing(self.active, self.ready, self.terminating, self.pods.restarts, 0)
         until = None if self.requeue is None else self.now + self.requeue
-        return Rest((*self.told, self.last), standing, until)
+        return Rest(self.spec, self.last, standing, until)
 
     # -- what there is ---------------------------------------------------------------------
 
@@ -630,7 +624,6 @@ class JobPass(Struct):
         """The new status, if it is new."""
         if status == before:
             return
-        self.told.append(status)
         removed = {name: None for name in before if name not in status}
         uncounted = {**dict.fromkeys(self._noted(before)), **self._noted(status)}
         patch = {"status": {**removed, **status, "uncountedTerminatedPods": uncounted}}

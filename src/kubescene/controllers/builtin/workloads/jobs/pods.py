@@ -145,11 +145,10 @@ class JobPods:
         active, ended = len(self._active), len(self._to_count)
         return Standing(active, self.ready, self.terminating, self.restarts, ended)
 
-    def put(self, pod: JobPod) -> bool:
-        """Take note of a pod; whether a pass could see the difference."""
+    def put(self, pod: JobPod) -> None:
         old = self.all.get(pod.key)
         if old == pod:
-            return False
+            return
         if old is not None:
             self._count(old, -1)
         self.all[pod.key] = pod
@@ -158,7 +157,6 @@ class JobPods:
         is_over = pod.deleting or pod.phase in _ENDED
         _place(self._to_count, pod, here=pod.tracked and is_over)
         _place(self._tracked, pod, here=pod.tracked)
-        return old is None or not _runs_on(old, pod)
 
     def remove(self, key: ObjectKey) -> JobPod | None:
         pod = self.all.pop(key, None)
@@ -209,16 +207,6 @@ def _add(counts: Counter[int], index: int, by: int) -> None:
     counts[index] += by
     if not counts[index]:
         del counts[index]
-
-
-def _runs_on(old: JobPod, new: JobPod) -> bool:
-    """Whether a pod that was active still is, and nothing was counted that is another number."""
-    return (
-        old.active
-        and new.active
-        and (old.ready_since is None) is (new.ready_since is None)
-        and (old.restarts, old.index, old.tracked) == (new.restarts, new.index, new.tracked)
-    )
 
 
 def _place(pods: dict[ObjectKey, JobPod], pod: JobPod, *, here: bool) -> None:
