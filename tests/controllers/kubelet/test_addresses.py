@@ -251,6 +251,26 @@ class TestWhoLooks:
         [found] = cluster.list("Endpoints", namespace="default")
         assert [each["ip"] for each in found["subsets"][0]["addresses"]] == ["10.128.0.2"]
 
+    @pytest.mark.parametrize("plain", [False, True])
+    def test_pods_that_live_alike_have_theirs_from_their_start(self, plain: bool) -> None:
+        """Also where nobody sees them yet: who comes later does not get one of theirs."""
+
+        def played(*, events: bool) -> dict[str, str]:
+            cluster = world(events=events, nodes=1, plain=plain)
+            for name in ("p0", "p1", "p2"):
+                pod = make_pod(name).labels(SELECTOR).build()
+                pod["metadata"]["annotations"] = {"kubescene.dev/run-time": "1h"}
+                cluster.create(pod)
+            cluster.settle()
+            cluster.delete("Pod", "p1", grace_period_s=0)
+            start(cluster, "last")
+            cluster.create(service())
+            cluster.settle()
+            return {name: address(cluster, name) for name in ("p0", "p2", "last")}
+
+        expected = {"p0": "10.128.0.2", "p2": "10.128.0.4", "last": "10.128.0.5"}
+        assert played(events=False) == played(events=True) == expected
+
     def test_a_fork_goes_on_alike(self) -> None:
         cluster = world()
         start(cluster, "a")

@@ -82,6 +82,10 @@ UNTOLD = """\
 
 - What a PluginAutoscaler recommends as the size of a pod is that of one container: the only one, or
   the one that `spec.container` names. The HPA behind it knows no External series but a Traffic's.
+- An outage `MetricsGap` is one of the nodes' metrics, which HPA, VPA and `kubectl top` go by. A
+  PodAutoscaler asks the pods' own proxies, and triggers of a ScaledObject other than cpu and memory
+  ask their own source, so they do not notice, as in a cluster. That such a source falls silent, as
+  a Prometheus that is down, is not simulated.
 
 **Volumes**
 
