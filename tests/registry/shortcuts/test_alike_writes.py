@@ -156,6 +156,34 @@ def test_what_is_wrong_in_other_words_is_refused(
     assert why in str(told[-1])
 
 
+BAD_DAY, BAD_HOUR = "2026-02-30T00:00:00Z", "2026-01-01T25:00:00Z"
+
+
+@pytest.mark.parametrize("ended", [TIMES[0], BAD_DAY, BAD_HOUR])
+def test_the_same_story_at_times_that_cannot_be(both: Both, ended: str) -> None:
+    for name, words in (("a", (UIDS[0], TIMES[1], TIMES[2])), ("b", (UIDS[1], TIMES[1], ended))):
+        both.create(job(name))
+        told = [both.patch(JOB, name, {"status": it}, "status") for it in story(*words)]
+    assert is_refused(told[-1])
+
+
+def test_a_message_may_have_a_percent_sign(both: Both) -> None:
+    for number, name in enumerate("ab"):
+        both.create(job(name))
+        half = {"type": "Half", "status": "True", "message": "50% %b %s", "reason": UIDS[number]}
+        both.patch(JOB, name, {"status": {"conditions": [half]}}, "status")
+
+
+def test_empty_maps_of_metadata_go_with_a_status(both: Both) -> None:
+    for name in "ab":
+        body = job(name)
+        if name == "b":
+            body["metadata"] |= {"labels": {}, "annotations": {}}
+        both.create(body)
+        for status in story(UIDS[0], TIMES[0], TIMES[1]):
+            both.patch(JOB, name, {"status": status}, "status")
+
+
 def test_a_pod_that_is_noted_twice_is_no_two_pods(both: Both) -> None:
     for name in ("a", "b"):
         both.create(job(name, completions=2, parallelism=2))
@@ -303,11 +331,11 @@ def test_what_a_pod_asks_of_its_labels_is_its_own(both: Both) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "other"), [("a" * 63, "b" * 64), ("default", "other"), ("blue", "green")]
+    ("name", "other"), [("a" * 63, "b" * 64), ("default", "other"), ("other", "default")]
 )
 def test_names_that_mean_something_elsewhere(both: Both, name: str, other: str) -> None:
     spec = {**SPEC, "serviceAccountName": "default"}
-    create_owned(both, pod_of(name, UIDS[0], spec, team="blue"), pod_of(other, UIDS[1], spec))
+    create_owned(both, pod_of(name, UIDS[0], spec), pod_of(other, UIDS[1], spec))
 
 
 def test_a_pod_of_another_spec_or_label_has_another_blueprint() -> None:

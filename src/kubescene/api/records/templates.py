@@ -204,8 +204,7 @@ class OwnedBodies:
         metadata = body["metadata"]
         [owner] = metadata["ownerReferences"]
         name, uid = owner["name"], owner["uid"]
-        prefix = metadata.get("generateName")
-        if len(name) > LONGEST_LABEL or not _UID.fullmatch(uid) or prefix != f"{name}-":
+        if len(name) > LONGEST_LABEL or not _UID.fullmatch(uid):
             return None
         # Numbers are no labels: nothing else looks like them.
         places = {name: 0, uid: 1}

@@ -42,7 +42,7 @@ Key: TypeAlias = tuple[object, ...]
 Words: TypeAlias = tuple[bytes, ...]
 
 
-class Texts(Struct, frozen=True, gc=False):
+class StatusTexts(Struct, frozen=True, gc=False):
     """A status and a patch of it, taken apart: what they say, and the words they say it with."""
 
     key: Key
@@ -96,10 +96,10 @@ class RewordedStatuses:
         if told is not None:
             self._told[texts.key] = told
 
-    def _texts(self, request: WriteRequest, current: Record) -> Texts | None:
+    def _texts(self, request: WriteRequest, current: Record) -> StatusTexts | None:
         """A patch and the status before, taken apart; None if they are not for us."""
         looks_at = status_looks_at(request.resource_type)
-        if looks_at is None or current.deleting or not is_plain(request):
+        if looks_at is None or not is_plain(request):
             return None
         payload = current.payload
         if type(payload) is not Sections or not ends_with_status(payload):
@@ -115,7 +115,7 @@ class RewordedStatuses:
         return taken_apart(text, request.resource_type, asked)
 
 
-def taken_apart(text: bytes, *about: object) -> Texts:
+def taken_apart(text: bytes, *about: object) -> StatusTexts:
     """A text as its words, each of them once, and all else: what is around, and their pattern."""
     parts = WORD.split(text)
     said = parts[1::2]
@@ -124,7 +124,7 @@ def taken_apart(text: bytes, *about: object) -> Texts:
     times = [word for word in words if len(word) == TIME]
     order = () if len(times) < 2 else tuple(map(sorted(times).index, times))
     pattern = tuple([numbers[word] for word in said])
-    return Texts((*about, tuple(parts[::2]), pattern, order), words)
+    return StatusTexts((*about, tuple(parts[::2]), pattern, order), words)
 
 
 def told_with(words: Words, status: bytes) -> Told | None:

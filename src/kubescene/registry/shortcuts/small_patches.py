@@ -9,7 +9,6 @@ declared themselves.
 """
 
 import orjson
-from msgspec import Struct
 
 from kubescene.api.kinds import POD, REPLICA_SET
 from kubescene.api.patching.patches import PatchType
@@ -35,13 +34,6 @@ _FINALIZERS, _SIZE = {"finalizers"}, {"replicas"}
 _SPEC = b',"spec":'
 
 
-class Sound(Struct, frozen=True, gc=False):
-    """Parts of an object that were validated together."""
-
-    metadata: bytes
-    spec: bytes
-
-
 class SmallPatches:
     """What is known of the newest objects of one world that were patched so."""
 
@@ -49,8 +41,8 @@ class SmallPatches:
         self._store = store
         self._admission = admission
         self._counts = counts
-        self._sets: BoundedDict[str, Sound] = BoundedDict(KEPT)
-        """By uid: ReplicaSets that were patched, the long way at first."""
+        self._sets: BoundedDict[str, None] = BoundedDict(KEPT)
+        """The uids of ReplicaSets that were patched the long way."""
         self._pods: BoundedDict[tuple[object, ...], bytes] = BoundedDict(KEPT)
         """Specs of pods that have lost these finalizers; held so that nobody has their ids."""
 
@@ -78,7 +70,7 @@ class SmallPatches:
             if key is not None and released is not None and released == payload.metadata:
                 self._pods[key] = payload.members[0]
         elif request.resource_type.gvk == REPLICA_SET and type(payload) is Sections:
-            self._note_set(after.uid, payload.metadata, payload.members)
+            self._sets[after.uid] = None
 
     def _is_small(self, request: WriteRequest) -> bool:
         options, body = request.options, request.body
@@ -111,15 +103,14 @@ class SmallPatches:
         metadata = body["metadata"]
         if type(metadata) is not dict or metadata.keys() != _FINALIZERS:
             return None
-        spec, node, _, _ = payload.members
-        return request.actor, alike_spec(spec), len(node) > 1, orjson.dumps(metadata)
+        return request.actor, alike_spec(payload.members[0]), orjson.dumps(metadata)
 
     # -- sizes of sets ---------------------------------------------------------------------
 
     def _resized(self, request: WriteRequest, current: Record, payload: Sections) -> Parts | None:
-        """A ReplicaSet of another size; None if it was not looked at as it is now."""
-        sound, members = self._sets.get(current.uid), payload.members
-        if sound is None or sound.metadata is not payload.metadata or sound.spec is not members[0]:
+        """A ReplicaSet of another size; None if none of its patches has gone the long way."""
+        members = payload.members
+        if current.uid not in self._sets or not members[0].startswith(_SPEC):
             return None
         if len(payload.metadata) > LONG_METADATA:
             return None
@@ -129,19 +120,14 @@ class SmallPatches:
         given = {name: each for name, each in obj["metadata"].items() if name != "resourceVersion"}
         metadata = orjson.dumps(given)[1:]
         members = (_SPEC + orjson.dumps(obj["spec"]), *members[1:])
-        self._note_set(current.uid, metadata, members)
         self._counts.vouch_for(request.resource_type, payload, metadata)
         return changed(current, members, current.phase, metadata=metadata, obj=obj)
 
-    def _note_set(self, uid: str, metadata: bytes, members: tuple[bytes, ...]) -> None:
-        if members[0].startswith(_SPEC):
-            self._sets[uid] = Sound(metadata, members[0])
-
 
 def left(request: WriteRequest, payload: PodSections) -> bytes | None:
-    """The encoded metadata of a pod without the finalizers that a patch leaves out.
+    """The encoded metadata of a pod with those finalizers that a patch leaves; None if no others.
 
-    None if it changes nothing, or more than that.
+    What they are need not be looked at: the same patch was accepted.
     """
     metadata = metadata_of(payload.metadata)
     before, after = metadata.get("finalizers"), request.body["metadata"]["finalizers"]
@@ -149,10 +135,8 @@ def left(request: WriteRequest, payload: PodSections) -> bytes | None:
         return None
     if after is None:
         del metadata["finalizers"]
-    elif all(type(each) is str and each in before for each in after):
-        metadata["finalizers"] = after
     else:
-        return None
+        metadata["finalizers"] = after
     return orjson.dumps(metadata)[1:]
 
 

@@ -204,9 +204,8 @@ def is_fit_job(given: JsonObject, job: JsonObject) -> bool:
     name."""
     metadata, spec = given["metadata"], given["spec"]
     labels = (spec["template"].get("metadata") or {}).get("labels") or {}
-    is_plain = not spec.get("manualSelector") and spec.get("completionMode") != "Indexed"
     return (
-        is_plain
+        spec.get("completionMode") != "Indexed"
         and spec.get("selector") is None
         and not labels.keys() & {*JOB_NAME_LABELS, *JOB_UID_LABELS}
         and bool(metadata.get("name"))

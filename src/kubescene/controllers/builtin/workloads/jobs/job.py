@@ -35,7 +35,7 @@ from kubescene.controllers.builtin.workloads.jobs.pods import (
     TRACKING,
     JobPod,
     JobPods,
-    Standing,
+    PodNumbers,
     job_pod,
     removal_order,
 )
@@ -84,7 +84,7 @@ LONGEST_PREFIX = 58
 """Of a name that is made up; the rest is chance."""
 
 
-class Rest(Struct, frozen=True):
+class JobAtRest(Struct, frozen=True):
     """What a pass leaves behind if all that it writes is accepted: the next one has nothing to do.
 
     ``standing`` is how the pods stand then. At ``until`` it has to be looked at all the same.
@@ -92,7 +92,7 @@ class Rest(Struct, frozen=True):
 
     spec: JsonObject
     status: JsonObject
-    standing: Standing
+    standing: PodNumbers
     until: int | None
 
     def is_reached(self, job: JsonObject, pods: JobPods, now: int) -> bool:
@@ -116,7 +116,7 @@ class JobReconciler:
         self._loose: dict[ObjectKey, dict[ObjectKey, None]] = {}
         """Pods that a Job has left behind, or let go, and that still have its finalizer."""
         self._alike = OwnedBodies()
-        self._rests: dict[str, Rest] = {}
+        self._rests: dict[str, JobAtRest] = {}
 
     @property
     def needs_pods(self) -> bool:
@@ -289,7 +289,7 @@ class JobPass(Struct):
         self._track(status, verdict)
         return Plan(self.writes, self.requeue)
 
-    def rest(self) -> Rest | None:
+    def rest(self) -> JobAtRest | None:
         """What there is after the plan; None if pods go, or wait to be counted.
 
         Nor where a pass looks at more than numbers: at indexes, at pods that are nobody's.
@@ -298,9 +298,9 @@ class JobPass(Struct):
             return None
         if self.deleting or self.deletes or self.ended < len(self.pods.to_count):
             return None
-        standing = Standing(self.active, self.ready, self.terminating, self.pods.restarts, 0)
+        standing = PodNumbers(self.active, self.ready, self.terminating, self.pods.restarts, 0)
         until = None if self.requeue is None else self.now + self.requeue
-        return Rest(self.spec, self.last, standing, until)
+        return JobAtRest(self.spec, self.last, standing, until)
 
     # -- what there is ---------------------------------------------------------------------
 

@@ -111,7 +111,7 @@ def ended_at(pod: JsonObject) -> int:
     return parse_time(metadata["creationTimestamp"])
 
 
-class Standing(NamedTuple):
+class PodNumbers(NamedTuple):
     """How the pods of a Job stand."""
 
     active: int
@@ -140,10 +140,10 @@ class JobPods:
         """Of pods that are waiting or running."""
 
     @property
-    def standing(self) -> Standing:
+    def standing(self) -> PodNumbers:
         """How many there are of each kind, as far as a pass looks at numbers alone."""
         active, ended = len(self._active), len(self._to_count)
-        return Standing(active, self.ready, self.terminating, self.restarts, ended)
+        return PodNumbers(active, self.ready, self.terminating, self.restarts, ended)
 
     def put(self, pod: JobPod) -> None:
         old = self.all.get(pod.key)
