@@ -49,7 +49,7 @@ class StatusTexts(Struct, frozen=True, gc=False):
     words: Words
 
 
-class Told(Struct, frozen=True, gc=False):
+class Retold(Struct, frozen=True, gc=False):
     """An encoded status with places for words, and which word stands in each of them."""
 
     text: bytes
@@ -65,7 +65,7 @@ class RewordedStatuses:
     def __init__(self, store: Store, admission: AdmissionChain) -> None:
         self._store = store
         self._admission = admission
-        self._told: BoundedDict[Key, Told] = BoundedDict(STORIES_KEPT)
+        self._told: BoundedDict[Key, Retold] = BoundedDict(STORIES_KEPT)
 
     def find(self, request: WriteRequest, current: Record | None) -> Parts | None:
         """The object with the status that the same patch in other words has led to."""
@@ -127,11 +127,11 @@ def taken_apart(text: bytes, *about: object) -> StatusTexts:
     return StatusTexts((*about, tuple(parts[::2]), pattern, order), words)
 
 
-def told_with(words: Words, status: bytes) -> Told | None:
+def told_with(words: Words, status: bytes) -> Retold | None:
     """An encoded status with places for its words; None if some of them were not there before."""
     parts = WORD.split(status)
     said = parts[1::2]
     if not all(word in words for word in said):
         return None
     text = b'"%b"'.join([each.replace(b"%", b"%%") for each in parts[::2]])
-    return Told(text, tuple([words.index(word) for word in said]))
+    return Retold(text, tuple([words.index(word) for word in said]))
