@@ -61,7 +61,7 @@ def left_by(server: Server, act: Callable[[], object]) -> list[str]:
 def come_to_rest(server: Server) -> None:
     """Nothing is on its way any more: no answer, no command, nothing in the background."""
     client = Http(server.host, server.port)
-    while server.app.streams._sleepers or server.app.timelines._sleepers:
+    while server.app.streams._sleepers or server.app.timelines._streams._sleepers:
         client.get("/healthz")
     server.engine.call(lambda: server.scenarios.finished.later(lambda: None))
     background = server.scenarios.finished._background

@@ -10,6 +10,7 @@ import yaml
 from conformance.kubectl import Kubectl
 from kubescene.apiserver.server import Server
 from kubescene.client.http.kubeconfigs import make_kubeconfig
+from kubescene.testing import make_pod
 
 POD = """
 apiVersion: v1
@@ -377,6 +378,18 @@ class TestDescribe:
     def test_logs_are_empty(self, kubectl: Kubectl) -> None:
         run_pod(kubectl)
         assert kubectl("logs", "web") == ""
+
+    def test_logs_are_what_the_behaviour_says(self, kubectl: Kubectl) -> None:
+        said = {"kubescene.dev/logs": "[{text: ready}, {after: 1s, text: done}]"}
+        pod = make_pod("writer").cpu("1").build()
+        pod["metadata"]["annotations"] = {**said, "kubescene.dev/run-time": "2s"}
+        pod["spec"]["restartPolicy"] = "Never"
+        kubectl("apply", "-f", "-", stdin=json.dumps(pod))
+        kubectl("wait", "--for=jsonpath={.status.phase}=Succeeded", "pod/writer", "--timeout=120s")
+        assert kubectl("logs", "-f", "writer") == "ready\ndone\n"
+        assert kubectl("logs", "--tail=1", "writer") == "done\n"
+        told = kubectl("logs", "-p", "writer", fails=True)
+        assert 'previous terminated container "main" in pod "writer" not found' in told
 
 
 class TestEvents:

@@ -28,6 +28,7 @@ from kubescene.apiserver.engine_thread import SHUTTING_DOWN, EngineStoppedError,
 from kubescene.apiserver.kubernetes.discovery import DiscoveryDocuments
 from kubescene.apiserver.kubernetes.field_validation import FieldValidation
 from kubescene.apiserver.kubernetes.listing import ListServer
+from kubescene.apiserver.kubernetes.logs import PodLogs
 from kubescene.apiserver.kubernetes.measured import MEASURED_TYPES, MetricsPages
 from kubescene.apiserver.kubernetes.pages import Health, ServerPages
 from kubescene.apiserver.kubernetes.paths import asked_of, find_target
@@ -122,6 +123,7 @@ class ApiServer:
             self.registry, engine, self.renderer, fields, max_body, escalation, self.webhooks
         )
         self.streams = WatchStreams(self.registry, engine, self.renderer, self.stage)
+        self.logs = PodLogs(engine)
         self.timelines = TimelineStreams(engine)
         self.health = Health(engine)
         self.traffic = traffic or TrafficPages()
@@ -143,7 +145,13 @@ class ApiServer:
         openapi = OpenApi(scheme, Definitions(self.registry.store))
         table.add(
             *ResourceRequests(
-                self.verbs, lister, self.renderer, self.streams, self.authorizer, self._credentials
+                self.verbs,
+                lister,
+                self.renderer,
+                self.streams,
+                self.logs,
+                self.authorizer,
+                self._credentials,
             ).routes()
         )
         table.add(*MetricsPages(engine).routes())
@@ -170,6 +178,7 @@ class ApiServer:
         self.turnstile.close()
         self.timelines.close()
         self.webhooks.close()
+        self.logs.close()
 
     def mount(self, prefix: str, app: App) -> None:
         """Let another application (Starlette's, say) answer for all paths below ``prefix``."""

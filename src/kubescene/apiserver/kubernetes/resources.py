@@ -20,6 +20,7 @@ from kubescene.apiserver.access.credentials import Credentials
 from kubescene.apiserver.access.service_accounts import TOKEN_REQUEST, ServiceAccountTokens
 from kubescene.apiserver.kubernetes.field_validation import check_kind
 from kubescene.apiserver.kubernetes.listing import ListServer
+from kubescene.apiserver.kubernetes.logs import PodLogs
 from kubescene.apiserver.kubernetes.rendering import Renderer
 from kubescene.apiserver.kubernetes.watches import WatchStreams
 from kubescene.apiserver.kubernetes.writes import (
@@ -31,7 +32,7 @@ from kubescene.apiserver.kubernetes.writes import (
 )
 from kubescene.apiserver.negotiation import ResponseForm, negotiate
 from kubescene.apiserver.requests import Request, RequestTarget
-from kubescene.apiserver.responses import Response, json_response, success_status, text_response
+from kubescene.apiserver.responses import Response, json_response, success_status
 from kubescene.apiserver.table import ANY, ResourcePattern, Route, method_not_allowed
 from kubescene.errors import (
     BadRequestError,
@@ -65,12 +66,13 @@ class Subresources:
 
     verbs: Writes
     accounts: ServiceAccountTokens
+    logs: PodLogs
 
     def is_special(self, name: str) -> bool:
         """Whether `serve` answers for this subresource; the verbs answer for the others."""
         return name in ("scale", "binding", "eviction", "log", "token", *NOT_SIMULATED)
 
-    async def serve(self, target: RequestTarget, request: Request) -> Response:
+    async def serve(self, target: RequestTarget, request: Request) -> Response | None:
         match target.subresource:
             case "scale":
                 return await Scaling(self.verbs).serve(target, request)
@@ -79,8 +81,7 @@ class Subresources:
             case "eviction":
                 return await self._evict(target, request)
             case "log":
-                self.verbs.registry.record(target.resource_type, target.namespace, target.name)
-                return text_response("")
+                return await self.logs.serve(target, request)
             case "token":
                 return await self._issue(target, request)
         raise MethodNotAllowedError(
@@ -236,6 +237,7 @@ class ResourceRequests:
         lister: ListServer,
         renderer: Renderer,
         streams: WatchStreams,
+        logs: PodLogs,
         authorizer: Authorizer,
         credentials: Credentials,
     ) -> None:
@@ -245,7 +247,7 @@ class ResourceRequests:
         self._streams = streams
         self._authorizer = authorizer
         self._credentials = credentials
-        self._subresources = Subresources(verbs, credentials.accounts)
+        self._subresources = Subresources(verbs, credentials.accounts, logs)
 
     def routes(self) -> Iterator[Route]:
         yield Route("GET", COLLECTION, self.list)
@@ -318,7 +320,7 @@ class ResourceRequests:
         check_verb("delete", target.resource_type.verbs)
         return await self._verbs.delete(target, request, form)
 
-    async def subresource(self, verb: str, request: Request) -> Response:
+    async def subresource(self, verb: str, request: Request) -> Response | None:
         form, target = negotiate(request.header(b"accept")), request.resource
         check_verb(verb, target.resource_type.subresource(target.subresource).verbs)
         if self._subresources.is_special(target.subresource):

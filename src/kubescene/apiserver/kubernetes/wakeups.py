@@ -7,7 +7,10 @@ handful of loop wake-ups, not fifty thousand.
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from functools import partial
+
+from kubescene.apiserver.requests import Receive, Request
 
 
 class Wakeups:
@@ -90,3 +93,52 @@ class Sleeper:
             timer.cancel()
             self._future = None
             self._awake = False
+
+
+class OpenStreams:
+    """Answers that go on, all on one event loop: each ends with its client, or with the server."""
+
+    def __init__(self) -> None:
+        self._wakeups: Wakeups | None = None
+        self._sleepers: set[Sleeper] = set()
+
+    def close(self) -> None:
+        """On the loop: end every stream, for the server is going away."""
+        for sleeper in list(self._sleepers):
+            sleeper.end()
+
+    def sleeper(self) -> Sleeper:
+        """For a stream of the running loop."""
+        if self._wakeups is None:
+            self._wakeups = Wakeups(asyncio.get_running_loop())
+        return Sleeper(self._wakeups)
+
+    async def run(
+        self, request: Request, sleeper: Sleeper, sending: Coroutine[None, None, None]
+    ) -> None:
+        """Returns when everything was sent, or nobody reads any more."""
+        self._sleepers.add(sleeper)
+        stream = asyncio.ensure_future(sending)
+        sleeper.on_wake = partial(_end, stream, sleeper)
+        gone = asyncio.ensure_future(_wait_gone(request.receive, sleeper))
+        try:
+            await asyncio.wait((stream,))
+            if not stream.cancelled():
+                stream.result()
+        finally:
+            self._sleepers.discard(sleeper)
+            sleeper.on_wake = None
+            gone.cancel()
+            stream.cancel()
+
+
+def _end(stream: "asyncio.Future[None]", sleeper: Sleeper) -> None:
+    """Nobody reads any more: a stream that hangs on such a client ends as well."""
+    if sleeper.ended:
+        stream.cancel()
+
+
+async def _wait_gone(receive: Receive, sleeper: Sleeper) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    sleeper.end()

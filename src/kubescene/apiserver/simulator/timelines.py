@@ -10,8 +10,8 @@ import asyncio
 from functools import partial
 
 from kubescene.apiserver.engine_thread import EngineThread
-from kubescene.apiserver.kubernetes.wakeups import Sleeper, Wakeups
-from kubescene.apiserver.requests import Receive, Request, Send
+from kubescene.apiserver.kubernetes.wakeups import OpenStreams, Sleeper
+from kubescene.apiserver.requests import Request, Send
 from kubescene.errors import BadRequestError
 from kubescene.timeline import Fact, TimelineLog
 from kubescene.timeline.facts import LineWriter
@@ -23,50 +23,28 @@ _HEADERS = [(b"content-type", b"application/jsonl"), (b"cache-control", b"no-cac
 
 
 class TimelineStreams:
-    """Those who read timelines over HTTP, all on one event loop."""
+    """Those who read timelines over HTTP."""
 
     def __init__(self, engine: EngineThread) -> None:
         self._engine = engine
-        self._wakeups: Wakeups | None = None
-        self._sleepers: set[Sleeper] = set()
-
-    def close(self) -> None:
-        """On the loop: end every stream, for the server is going away."""
-        for sleeper in list(self._sleepers):
-            sleeper.end()
+        self._streams = OpenStreams()
+        self.close = self._streams.close
 
     async def serve(self, request: Request, log: TimelineLog) -> None:
         """Send what is asked for, until it is all there or the client has left."""
         since, follows = request.number("since") or 0, request.flag("follow")
         if since < 0:
             raise BadRequestError(f"since={since}: positions begin at 0")
-        if self._wakeups is None:
-            self._wakeups = Wakeups(asyncio.get_running_loop())
-        sleeper = Sleeper(self._wakeups)
+        sleeper = self._streams.sleeper()
         follower = partial(_came, sleeper)
         if follows:
             await self._engine.submit(partial(log.follow, follower, sleeper.mark))
-        self._sleepers.add(sleeper)
-        stream = asyncio.ensure_future(_send_lines(request.send, log, since, follows, sleeper))
-        sleeper.on_wake = partial(_end, stream, sleeper)
-        gone = asyncio.ensure_future(_wait_gone(request.receive, sleeper))
         try:
-            await asyncio.wait((stream,))
-            if not stream.cancelled():
-                stream.result()
+            sending = _send_lines(request.send, log, since, follows, sleeper)
+            await self._streams.run(request, sleeper, sending)
         finally:
-            self._sleepers.discard(sleeper)
-            sleeper.on_wake = None
-            gone.cancel()
-            stream.cancel()
             if follows:
                 self._engine.post(partial(log.unfollow, follower))
-
-
-def _end(stream: "asyncio.Future[None]", sleeper: Sleeper) -> None:
-    """Nobody reads any more: a stream that hangs on such a client ends as well."""
-    if sleeper.ended:
-        stream.cancel()
 
 
 def _came(sleeper: Sleeper, fact: Fact) -> None:
@@ -96,9 +74,3 @@ async def _send_lines(
 
 async def _chunk(send: Send, data: bytes) -> None:
     await send({"type": "http.response.body", "body": data, "more_body": True})
-
-
-async def _wait_gone(receive: Receive, sleeper: Sleeper) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
-    sleeper.end()

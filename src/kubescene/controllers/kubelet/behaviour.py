@@ -20,6 +20,7 @@ from msgspec.structs import replace
 from kubescene.api.selectors import EVERYTHING, LabelSelector, SelectorError, read_label_selector
 from kubescene.clock import parse_duration, parse_time
 from kubescene.clock.distributions import Distribution, ReadSamples, constant, read_distribution
+from kubescene.controllers.kubelet.logs import LogEntry, read_logs
 from kubescene.controllers.kubelet.probes import PROBES
 from kubescene.types import JsonObject
 from kubescene.usage.courses import UsageCourses, parse_amount, read_courses
@@ -84,6 +85,8 @@ class ContainerBehaviour(Struct, frozen=True):
     image_size: Distribution | None = None
     """Bytes."""
     usage: UsageCourses | None = None
+    logs: tuple[LogEntry, ...] | None = None
+    """What it writes."""
     out_of_memory: OutOfMemory | None = None
 
     def over(self, base: "ContainerBehaviour") -> "ContainerBehaviour":
@@ -123,6 +126,7 @@ OF_MAIN = (
     "readiness_probe",
     "liveness_probe",
     "usage",
+    "logs",
     "out_of_memory",
 )
 UNSAID = ContainerBehaviour()
@@ -455,6 +459,7 @@ READERS: Mapping[str, Callable[[Any, ReadSamples | None], Any]] = {
     "pullFailures": _amounts_of(_failures),
     "imageSize": _amounts_of(_bytes),
     "usage": _usage,
+    "logs": read_logs,
     **dict.fromkeys(POD_TIMES, _amounts_of(_duration)),
 }
 CONTAINER_FIELDS = tuple(name for name in READERS if name not in POD_TIMES)

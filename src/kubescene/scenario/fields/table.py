@@ -602,6 +602,17 @@ _CONTAINER_BEHAVIOUR = (
     amount("pullFailures", "How many pulls fail before one does not."),
     amount("imageSize", "The size of its image, in bytes: the node tells it once it is pulled."),
     _USAGE,
+    items_of(
+        "logs",
+        "What it writes in each of its runs: `kubectl logs` shows it in a served world.",
+        record(
+            "",
+            "A line.",
+            text("text", "One line of text.", required=True),
+            text("after", "How long after the start of the run: `2s`.", default="0s"),
+            text("every", "And then ever again, so often; without it, once."),
+        ),
+    ),
 )
 WORKLOADS = items_of(
     "workloads",

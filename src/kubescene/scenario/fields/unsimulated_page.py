@@ -73,7 +73,8 @@ UNTOLD = """\
   and do what `spec.simulation.workloads` or annotations of their pod say. Where nobody says
   anything of a pod, it runs until it is deleted: its probes are not made, its images are there,
   its init containers and sidecars are not shown, its hooks take no time.
-- No logs, no events of volumes and sandboxes; images are never removed.
+- Containers write what `logs` of a behaviour says, and nothing else; no events of volumes and
+  sandboxes; images are never removed.
 - Services have addresses, Endpoints and EndpointSlices; pods and nodes have IPv4 addresses, which
   a status shows where there is a Service with a selector, and in a server. Requests come from
   Traffic objects alone; no hints for `service.kubernetes.io/topology-mode: Auto`.
