@@ -528,6 +528,57 @@ def test_what_has_the_wrong_type_is_somebody_elses_fault(place: str, value: Any)
             unsimulated(spec, Players((), {"default-scheduler": ALL}))
 
 
+BEHAVIOUR = {
+    "kubescene.dev/run-time": "5m",
+    "kubescene.dev/post-start-time": "1s",
+    "kubescene.dev/readiness-probe": "{failAfter: 5m}",
+    "kubescene.dev/containers": "[{name: c, exitCode: 1}]",
+}
+BEHAVING: JsonObject = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "p", "annotations": BEHAVIOUR},
+    "spec": {
+        "initContainers": [{"name": "i", "image": "x"}],
+        "containers": [
+            {
+                "name": "c",
+                "image": "x",
+                "lifecycle": {"postStart": {"exec": {"command": ["x"]}}},
+                "readinessProbe": {"exec": {"command": ["x"]}},
+            }
+        ],
+    },
+}
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    if not isinstance(value, dict | list):
+        return []
+    found = [(*path, name) for name in (value if isinstance(value, dict) else range(len(value)))]
+    deeper = [places(value[each[-1]], each) for each in found]
+    return found + [each for some in deeper for each in some]
+
+
+def test_what_is_said_of_that_pod_is_not_in_vain() -> None:
+    assert warnings(ScenarioBuilder("s").create(BEHAVING)) == []
+
+
+@pytest.mark.parametrize("place", places(BEHAVING["spec"]), ids=str)
+def test_nor_does_it_matter_to_what_is_said_of_a_pod(place: tuple[Any, ...]) -> None:
+    """A server plays what nobody has looked at yet: the play itself failed."""
+    for value in CONFUSED:
+        body = json.loads(json.dumps(BEHAVING))
+        here = body["spec"]
+        for step in place[:-1]:
+            here = here[step]
+        here[place[-1]] = value
+        create = {"id": "a", "step": 1, "createOperation": {"object": body}}
+        operations = [create, {"id": "d", "step": 2, **DONE}]
+        spec = parse_spec({**KEP, "spec": {"operations": operations}})
+        unsimulated(spec, Players((), {"default-scheduler": ALL}))
+
+
 DONE: JsonObject = {"doneOperation": {}}
 KEP: JsonObject = {
     "apiVersion": "simulation.kube-scheduler-simulator.x-k8s.io/v1alpha1",

@@ -260,13 +260,13 @@ def _value_of(text: str, field: str) -> Any:
 
 
 def has_post_start(container: JsonObject) -> bool:
-    return bool((container.get("lifecycle") or {}).get("postStart"))
+    lifecycle = container.get("lifecycle")
+    return isinstance(lifecycle, dict) and bool(lifecycle.get("postStart"))
 
 
 def in_vain(behaviour: PodBehaviour, spec: JsonObject) -> Iterator[tuple[str, str]]:
-    """What is said of a pod for nothing, and why."""
-    mains = [each for each in spec.get("containers") or () if isinstance(each, dict)]
-    init = [each for each in spec.get("initContainers") or () if isinstance(each, dict)]
+    """What is said of a pod for nothing, and why. The API has not looked at it yet."""
+    mains, init = _containers_in(spec, "containers"), _containers_in(spec, "initContainers")
     for kind in PROBES:
         said = getattr(behaviour.every, snake_case(kind)) is not None
         if said and not any(each.get(kind) for each in mains):
@@ -274,10 +274,15 @@ def in_vain(behaviour: PodBehaviour, spec: JsonObject) -> Iterator[tuple[str, st
     hooks = (behaviour.every.post_start_time, behaviour.every.post_start_failures)
     if any(each is not None for each in hooks) and not any(map(has_post_start, mains)):
         yield "what is said of postStart", "no container of the pod has such a hook"
-    names = {each.get("name") for each in (*init, *mains)}
+    names = [each.get("name") for each in (*init, *mains)]
     for name in behaviour.named:
         if name not in names:
             yield f"what is said of the container {name}", "the pod has none of that name"
+
+
+def _containers_in(spec: JsonObject, field: str) -> list[JsonObject]:
+    found = spec.get(field)
+    return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
 
 
 def read_workload(value: Any, samples: ReadSamples | None = None) -> WorkloadBehaviour:
