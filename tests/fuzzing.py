@@ -125,6 +125,7 @@ PAGES = (
     "/simulator/v1/sweeps/sweep-1",
     "/simulator/v1/sweeps/..",
     "/simulator/v1/convert",
+    "/simulator/v1/what-if",
     "/ui",
     "/ui/cluster?sel=%00",
     "/ui/static/app/main.js",

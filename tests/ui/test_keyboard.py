@@ -279,3 +279,55 @@ def test_the_map_is_filtered_grouped_and_coloured(browser: Browser, populated: S
     page.press("Enter")
     until(page, "document.querySelector('#side').hidden")
     assert page.complaints == []
+
+
+def test_a_dump_is_asked_what_if(browser: Browser, server: Server) -> None:
+    """A snapshot on the start page, a question, its answer; nothing is put into the cluster."""
+    nodes = [make_node(f"n{each}").cpu("4").zone("ab"[each % 2]).build() for each in range(4)]
+    pods = [make_pod(f"p{each}").cpu("2").on(f"n{each}").build() for each in range(4)]
+    page = open_(browser, server, "/ui")
+    shows(page, "Bring your own")
+    tab_to(page, "#yaml")
+    write(page, json.dumps({"apiVersion": "v1", "kind": "List", "items": [*nodes, *pods]}))
+    page.press("Escape")
+    tab_to(page, "#question-it")
+    page.press("Enter")
+    shows(page, "what you pasted", "#about")
+    tab_to(page, "#field-nodes")
+    write(page, "zone=a")
+    page.press("Enter")
+    shows(page, "If 2 nodes of zone=a fell silent", "#sentence")
+    assert "question=lose" in page.evaluate("location.search")
+    assert "nodes=zone%3Da" in page.evaluate("location.search")
+    assert server.engine.call(lambda: server.cluster.list("pods")) == []
+    tab_to(page, "#question")
+    page.press("ArrowDown")
+    until(page, "location.search.includes('question=drain')")
+    tab_to(page, "#field-nodes")
+    write(page, "node=nowhere")
+    page.press("Enter")
+    shows(page, "nowhere", "#said")
+    page.evaluate("history.back()")
+    until(page, "document.querySelector('#question').value === 'lose'")
+    until(page, "document.querySelector('#field-nodes').value === 'zone=a'")
+    assert all("status of 409" in each for each in page.complaints)
+
+
+def test_a_question_is_taken_back_while_it_is_played(browser: Browser, server: Server) -> None:
+    server.engine.call(lambda: server.cluster.create(make_node("n").cpu("4")))
+    page = open_(browser, server, "/ui")
+    shows(page, "Rehearse")
+    page.press("g")
+    page.press("i")
+    shows(page, "this cluster as it stands", "#about")
+    tab_to(page, "#field-nodes")
+    write(page, "node=n")
+    page.press("Enter")
+    tab_to(page, "#cancel")
+    page.press("Enter")
+    until(page, "document.querySelector('#cancel').hidden")
+    assert page.text("#answer") == ""
+    tab_to(page, "#ask")
+    page.press("Enter")
+    shows(page, "If 1 node", "#sentence")
+    assert page.complaints == []

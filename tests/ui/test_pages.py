@@ -168,6 +168,9 @@ def test_names_of_others_are_text_and_nothing_else(browser: Browser, populated: 
         f"/ui/cluster?q={named}&sel=why:{named}&group={named}&color=label:{named}",
         f"/ui/scenario/{named}",
         f"/ui/pod/{named}/{named}",
+        f"/ui/pod/default/hostile/on/{named}",
+        f"/ui/pod/{named}/{named}/on/{named}",
+        f"/ui/what-if?question={named}&nodes={named}",
     ):
         page = open_(browser, populated, path)
         until(page, "document.querySelector('#page').childElementCount")
@@ -360,7 +363,8 @@ def test_every_page_fits_every_screen(
     browser: Browser, populated: Server, width: int, dark: bool
 ) -> None:
     pages = ("", "/cluster", "/r", "/r/core/v1/pods", "/pod/default/large", "/scenarios")
-    for path in (*pages, "/traffic", "/scheduler"):
+    more = ("/traffic", "/scheduler", "/what-if", "/sweeps", "/pod/default/large/on/node-5")
+    for path in (*pages, *more):
         page = open_(browser, populated, f"/ui{path}", width=width, dark=dark)
         until(page, "document.querySelector('#page').childElementCount")
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path

@@ -63,6 +63,7 @@ from kubescene.apiserver.simulator.runs import RunPages
 from kubescene.apiserver.simulator.scenarios import ScenarioPages
 from kubescene.apiserver.simulator.scheduler_configuration import SchedulerConfigurationPage
 from kubescene.apiserver.simulator.timelines import TimelineStreams
+from kubescene.apiserver.simulator.what_if import WhatIfPage
 from kubescene.apiserver.simulator.worlds import Worlds
 from kubescene.apiserver.table import PatternRows, RouteTable, takes
 from kubescene.apiserver.traffic.pages import TrafficPages
@@ -161,6 +162,7 @@ class ApiServer:
             *SchedulerConfigurationPage(engine, allow_extenders=allow_extenders).routes(),
             *RemediesPage(engine, self.stage).routes(),
             *AttemptsPage(engine).routes(),
+            *WhatIfPage(engine).routes(),
             refuse=takes("simulator"),
         )
         if scenarios is not None:

@@ -6,6 +6,11 @@ import { address } from "./router.js";
 
 export const SCENARIOS = "/apis/simulation.kube-scheduler-simulator.x-k8s.io/v1alpha1/scenarios";
 
+/** What a question is about, if not the cluster as it stands: kept while the pages are open. */
+export const asked = { text: "", name: "" };
+
+export function forget() { Object.assign(asked, { text: "", name: "" }); }
+
 /** @param {string} text @param {import("./router.js").Router} router @param {HTMLElement} said */
 export async function bring(text, router, said) {
   said.className = "";

@@ -4,10 +4,10 @@ import { byId, fill, h } from "../shared/dom.js";
 import { ask } from "./api.js";
 import { address } from "./router.js";
 
-const PAGES = new Map([["c", "cluster"], ["r", "r"], ["s", "scenarios"], ["t", "traffic"], ["p", "scheduler"], ["w", "sweeps"], ["h", ""]]);
+const PAGES = new Map([["c", "cluster"], ["r", "r"], ["s", "scenarios"], ["t", "traffic"], ["p", "scheduler"], ["w", "sweeps"], ["i", "what-if"], ["h", ""]]);
 const MOST = 12;
 const HELP = [[":", "go to a page, a kind, a node or a pod"], ["/", "filter"], ["?", "these keys"], ["Esc", "close, or leave a field"], ["g c", "cluster"], ["g r", "objects"],
-  ["g s", "scenarios"], ["g t", "traffic"], ["g p", "scheduler"], ["g w", "sweeps"], ["g h", "start"], ["arrows", "from node to node, or step to step"], ["+  -", "larger and smaller tiles"]];
+  ["g s", "scenarios"], ["g t", "traffic"], ["g p", "scheduler"], ["g w", "sweeps"], ["g i", "what if"], ["g h", "start"], ["arrows", "from node to node, or step to step"], ["+  -", "larger and smaller tiles"]];
 
 export class Keys {
   /** @param {import("./router.js").Router} router */
@@ -67,7 +67,7 @@ export class Keys {
     this.kinds ||= kindsOf();
     const kinds = await this.kinds;
     const word = text.trim().toLowerCase();
-    const pages = [["Cluster", "/ui/cluster"], ["Scenarios", "/ui/scenarios"], ["Traffic", "/ui/traffic"], ["Scheduler", "/ui/scheduler"], ["Sweeps", "/ui/sweeps"], ["Start", "/ui"]];
+    const pages = [["Cluster", "/ui/cluster"], ["Scenarios", "/ui/scenarios"], ["Traffic", "/ui/traffic"], ["Scheduler", "/ui/scheduler"], ["Sweeps", "/ui/sweeps"], ["What if", "/ui/what-if"], ["Start", "/ui"]];
     const found = [...pages.filter(([name]) => name.toLowerCase().startsWith(word)),
       ...kinds.filter((each) => word && each.words.some((name) => name.startsWith(word))).sort((a, b) => a.words[0].length - b.words[0].length).map((each) => [`${each.kind} · ${each.group}/${each.version}`, each.href]), ...(word.length > 1 ? await namedLike(word) : [])];
     if (/** @type {any} */ (byId("go-to") || {}).value.trim().toLowerCase() !== word) return;

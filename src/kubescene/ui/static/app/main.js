@@ -7,7 +7,7 @@ import { Keys } from "./keys.js";
 import { Router } from "./router.js";
 import { setUpSigningIn } from "./signing_in.js";
 
-const PAGES = [["cluster", "Cluster"], ["r", "Objects"], ["scenarios", "Scenarios"], ["traffic", "Traffic"], ["scheduler", "Scheduler"]];
+const PAGES = [["cluster", "Cluster"], ["r", "Objects"], ["scenarios", "Scenarios"], ["traffic", "Traffic"], ["scheduler", "Scheduler"], ["what-if", "What if"]];
 
 /** @type {import("./router.js").Route[]} */
 const ROUTES = [
@@ -23,6 +23,7 @@ const ROUTES = [
   { pattern: /^\/ui\/compare$/, load: () => import("./pages/compare.js") },
   { pattern: /^\/ui\/sweeps(?:\/(sweep-[0-9]+))?$/, load: () => import("./pages/sweep.js") },
   { pattern: /^\/ui\/traffic(?:\/([0-9]+))?$/, load: () => import("./pages/traffic.js") },
+  { pattern: /^\/ui\/what-if$/, load: () => import("./pages/what_if.js") },
   { pattern: /^\/ui\/scheduler$/, load: () => import("./pages/scheduler.js") },
   { pattern: /(.*)/, load: () => import("./pages/missing.js") },
 ];

@@ -2,7 +2,7 @@
 
 import { fill, h } from "../../shared/dom.js";
 import { ask } from "../api.js";
-import { bring } from "../bringing.js";
+import { asked, bring } from "../bringing.js";
 import { Editor } from "../editor.js";
 import { address } from "../router.js";
 import { Schema } from "../schema.js";
@@ -20,6 +20,10 @@ export async function show(place, visit) {
   field.field.placeholder = "Paste a Scenario, manifests, or the output of kubectl get -o yaml; or drop a file here.";
   const said = h("div", { id: "said", role: "alert" });
   const take = () => bring(field.value, visit.router, said);
+  const question = () => {
+    Object.assign(asked, { text: field.value.trim() ? field.value : "", name: "" });
+    visit.router.go("/ui/what-if");
+  };
   const drop = async (/** @type {DragEvent} */ event) => {
     event.preventDefault();
     const file = event.dataTransfer && event.dataTransfer.files[0];
@@ -35,6 +39,7 @@ export async function show(place, visit) {
       h("a", { class: "card", href: "/ui/traffic" }, h("b", {}, "Run the first traffic"), h("span", {}, "Requests, replicas and an autoscaler: change a number, and see the latency move.")))),
     h("section", {}, h("h2", {}, "Bring your own"), h("div", { class: "bring", on: { dragover: (/** @type {Event} */ event) => event.preventDefault(), drop } }, field.element,
       h("p", { class: "row" }, h("button", { type: "button", id: "take", class: "primary", on: { click: take } }, "Play, or put into the cluster"),
+        h("button", { type: "button", id: "question-it", title: "It is not put into the cluster: questions are answered in a copy", on: { click: question } }, "Ask what if about it"),
         h("input", { type: "file", id: "file", accept: ".yaml,.yml,.json", "aria-label": "Open a file", on: { change: async (/** @type {any} */ event) => { const [file] = event.target.files; if (file) field.value = await file.text(); } } })), said)),
     runs);
   await tellRuns(runs);
