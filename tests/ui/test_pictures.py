@@ -26,7 +26,7 @@ from kubescene.runs.opened import OpenedRuns
 from kubescene.scenario import ScenarioBuilder
 from kubescene.testing import make_deployment, make_node, make_pod
 from kubescene.types import JsonObject
-from ui.walking import open_, until
+from ui.walking import open_, press_on, until
 
 pytestmark = [
     pytest.mark.skipif(
@@ -51,13 +51,17 @@ SHAPES = {
 
 
 class Picture(NamedTuple):
-    """An address, what must be there before it is taken, and how large and how dark it is."""
+    """An address, what must be there before it is taken, and how large and how dark it is.
+
+    ``pressed`` is a button that makes it so.
+    """
 
     path: str
     until: str
     width: int = 1280
     height: int = 760
     dark: bool = False
+    pressed: str = ""
 
 
 def showing(selector: str, text: str) -> str:
@@ -96,6 +100,12 @@ PICTURES = {
     "scheduler": Picture("/ui/scheduler", showing("#profiles", "NodeResourcesFit"), dark=True),
     "traffic": Picture(
         "/ui/traffic?stepConfigRPS=8&vs=1", showing("#figures", "before:"), height=1000
+    ),
+    "what-if": Picture(
+        "/ui/what-if?question=shrink&nodes=zone%3Da&keep=20",
+        showing("#sentence", "can be removed"),
+        height=900,
+        pressed="#ask",
     ),
     "matrix": Picture(
         "/ui/sweeps/sweep-1?x=pods_pending&y=imbalance_cpu",
@@ -177,6 +187,8 @@ def test_a_page_as_it_stands_in_the_docs(browser: Browser, world: Server, name: 
     until(page, "document.querySelectorAll('.phase.good').length === 4")
     size = {"width": shown.width, "height": shown.height}
     page = open_(browser, world, shown.path, dark=shown.dark, **size)
+    if shown.pressed:
+        press_on(page, shown.pressed)
     until(page, shown.until)
     until(page, "new Promise((done) => setTimeout(() => done(true), 400))")
     taken = page.call("Page.captureScreenshot", format="webp", quality=82)["data"]

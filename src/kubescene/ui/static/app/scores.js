@@ -27,7 +27,7 @@ export class ScoreTable {
     this.head = h("thead", {});
     this.scroller = h("div", { class: "scroller", tabindex: 0, role: "region", "aria-label": "Nodes that fit, and what each plugin gave them", on: { scroll: () => this.draw() } }, h("table", { class: "scores" }, this.head, this.body));
     this.find = h("input", { type: "search", placeholder: "Find a node", "aria-label": "Find a node", on: { input: (/** @type {any} */ event) => { this.text = event.target.value.trim().toLowerCase(); this.sort(); } } });
-    const scale = h("label", {}, "scores", h("select", { id: "scale", on: { change: (/** @type {any} */ event) => this.as(event.target.value) } }, SCALES.map(([value, text]) => h("option", { value }, text))));
+    const scale = h("label", { class: "row" }, "scores", h("select", { id: "scale", on: { change: (/** @type {any} */ event) => this.as(event.target.value) } }, SCALES.map(([value, text]) => h("option", { value }, text))));
     this.element = h("div", {}, h("p", { class: "row" }, attempt.rows.length > 12 && this.find, attempt.plugins.length > 0 && scale), this.scroller);
     this.ranks = new Map([...attempt.rows].sort((a, b) => (b.total || 0) - (a.total || 0)).map((row, place) => [row.node, place + 1]));
     this.sort();

@@ -65,7 +65,7 @@ class PodPage {
       h("p", { class: "crumbs" }, h("a", { href: "/ui/cluster" }, "Cluster"), " / ", this.namespace, " / "),
       h("div", { class: "title" }, h("h1", {}, this.name), row && h("span", { class: `phase ${tone(row.state)}` }, row.state), !pod && h("span", { class: "phase plain" }, "no longer there")),
       row && h("p", { class: "identity" }, row.node ? h("span", {}, "on ", h("a", { href: address(["cluster"], [["sel", row.node]]) }, row.node)) : h("span", {}, "on no node"),
-        h("span", {}, `asks for ${asCpu(row.cpu)} CPU, ${asBytes(row.memory)}`), row.owner && h("span", {}, `of ${row.owner}`),
+        h("span", {}, `asks for ${row.cpu ? asCpu(row.cpu) : "no"} CPU, ${row.memory ? asBytes(row.memory) : "no memory"}`), row.owner && h("span", {}, `of ${row.owner}`),
         h("a", { href: address(["r", "core", "v1", "pods", this.namespace, this.name]) }, "YAML")),
       h("p", { class: "story", id: "why" }, attempt ? sentence({ ...attempt, attempt: place + 1, attempts: attempts.length }) : this.unexplained(row)),
       attempts.length > 1 && h("div", { class: "detail attempts-of" }, h("div", { class: "attempts" }, attempts.map((each, at) => h("button", { type: "button", "aria-pressed": String(at === place),

@@ -117,7 +117,7 @@ class WhatIfPage {
   /** @param {{unknown: string[], sentence: string, tables: Record<string, Record<string, string | number>[]>, measures: Record<string, number>, closer: string[]}} told */
   show({ unknown, sentence, tables, measures, closer }) {
     const cell = (/** @type {string | number} */ value) => h("td", { class: typeof value === "number" ? "n" : null }, typeof value === "number" ? number(value) : value);
-    const table = (/** @type {Record<string, string | number>[]} */ rows) => h("div", { class: "wide" }, h("table", { class: "compact" }, h("thead", {}, h("tr", {}, Object.keys(rows[0]).map((name) => h("th", { scope: "col" }, name)))), h("tbody", {}, rows.map((row) => h("tr", {}, Object.values(row).map(cell))))));
+    const table = (/** @type {Record<string, string | number>[]} */ rows) => h("div", { class: "wide" }, h("table", { class: "compact" }, h("thead", {}, h("tr", {}, Object.entries(rows[0]).map(([name, value]) => h("th", { scope: "col", class: typeof value === "number" ? "n" : null }, name)))), h("tbody", {}, rows.map((row) => h("tr", {}, Object.values(row).map(cell))))));
     fill(this.answer, h("h2", {}, "Answer"), h("p", { class: "story", id: "sentence" }, sentence),
       unknown.length > 0 && h("section", { id: "unknown" }, h("h3", {}, "What this does not know"), h("ul", {}, unknown.map((each) => h("li", {}, each)))),
       Object.entries(tables).filter(([, rows]) => rows.length).map(([title, rows]) => h("section", {}, h("h3", {}, title), table(rows))),
