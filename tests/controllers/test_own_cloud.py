@@ -116,6 +116,44 @@ def test_what_it_refuses_keeps_the_group_back() -> None:
     assert len([*run.cluster.list("nodes")]) == 3
 
 
+QUESTIONS = ("groups", "target_size", "instances", "template")
+TRIES = 2
+"""So often a call fails before it works."""
+
+
+@pytest.mark.parametrize("method", [*QUESTIONS, "increase"])
+@pytest.mark.parametrize("lasts", [False, True])
+def test_a_cloud_that_does_not_answer_ends_loops_and_is_asked_again(
+    method: str, lasts: bool
+) -> None:
+    calls = []
+
+    class Failing(ShedCloud):
+        def __init__(self, context: ControllerContext) -> None:
+            super().__init__(context)
+            owner = self if method == "groups" else self.shed
+            works = getattr(owner, method)
+
+            def fails(*arguments: object) -> object:
+                calls.append(arguments)
+                if lasts or len(calls) <= TRIES:
+                    raise ProviderError("the cloud is away")
+                return works(*arguments)
+
+            setattr(owner, method, fails)
+
+    scenario = ScenarioBuilder("a-cloud-that-is-away").create(make_pod("p").cpu("3").build())
+    scenario.advance("2h")
+    factory = autoscaler_over(Failing, {"scan-interval": "1m"})
+    run = kubescene.run(scenario, controllers={"cluster-autoscaler": factory})
+    assert run.ok, run.message
+    assert len(calls) >= TRIES, "it is asked in later loops, too"
+    told = [each for each in run.log if isinstance(each, CustomFact)]
+    assert any("the cloud is away" in str(each.fields["error"]) for each in told)
+    (pod,) = run.cluster.list("pods")
+    assert bool(pod["spec"].get("nodeName")) != lasts
+
+
 def test_flags_are_checked_at_once() -> None:
     with pytest.raises(ConfigurationError, match="did you mean expander"):
         autoscaler_over(ShedCloud, {"expanders": "price"})

@@ -92,6 +92,8 @@ class LoopReport(Struct):
 
     now: int
     error: str = ""
+    is_cut_off: bool = False
+    """Whether the provider did not answer, so that nothing was decided and no status is known."""
     pending: Sequence[SeenPod] | None = None
     """Pods that fit on no node that is there or coming."""
     scale_ups: list[ScaleUp] = field(default_factory=list)
@@ -156,12 +158,18 @@ class ClusterAutoscaler:
     # -- one loop --------------------------------------------------------------------------
 
     def run_once(self, now: int) -> LoopReport:
-        """Look at the cluster and act on it."""
+        """Look at the cluster and act on it.
+
+        A provider that does not even answer ends the loop; it is asked again in the next one.
+        """
         loop = _Loop(self, self._world, now)
-        if self._is_new:
-            self._is_new = False
-            self._clean_up()
-        loop.run()
+        try:
+            if self._is_new:
+                self._clean_up()
+                self._is_new = False
+            loop.run()
+        except ProviderError as error:
+            loop.report.error, loop.report.is_cut_off = str(error), True
         self.snapshot.forget_suppositions()
         return loop.report
 

@@ -3,7 +3,8 @@
 Whoever wants another cloud than ours writes a `Provider` and its `NodeGroup`s. The autoscaler asks
 for sizes and instances in every loop and gives three orders: more machines, a smaller target, and
 these very machines away. An order that is not carried out is refused by `ProviderError`, whose text
-stands in events and in the status; nothing else may have changed then.
+stands in events and in the status; nothing else may have changed then. A question that cannot be
+answered raises it, too, and ends the loop; any other exception ends the run.
 """
 
 from collections.abc import Mapping, Sequence

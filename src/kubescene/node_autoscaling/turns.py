@@ -20,7 +20,7 @@ from kubescene.node_autoscaling.flags import AutoscalerSettings
 from kubescene.node_autoscaling.machines import INSTANCE, NODE_GROUP, Machines
 from kubescene.node_autoscaling.nodes import SeenNode
 from kubescene.node_autoscaling.objects import ObjectWorld
-from kubescene.node_autoscaling.provider import Provider
+from kubescene.node_autoscaling.provider import Provider, ProviderError
 from kubescene.node_autoscaling.provisioning.objects import RequestObjects
 from kubescene.node_autoscaling.scale_down import ScaleDownPlanner, Unremovable, UnremovableReason
 from kubescene.node_autoscaling.scale_up import ScaleUp, ScaleUpResult
@@ -121,7 +121,10 @@ class Turns:
         if now >= self._look_up:
             self._look_up = now + INSTANCES_KEPT
             before = self._autoscaler.state.known_instances
-            self._autoscaler.state.look_up_instances()
+            try:
+                self._autoscaler.state.look_up_instances()
+            except ProviderError:
+                return True  # The loop says so.
             if before != self._autoscaler.state.known_instances:
                 return True
         if self._world.changed or self._machines.changed or self._quiet_until is None:
@@ -174,8 +177,15 @@ class Turns:
             # What a provider of somebody's own wrote is not seen: whoever gave orders has written.
             ordered = any(each.resizes or each.failed for each in report.scale_ups)
             self._machines.wrote = ordered or bool(report.scale_down.results)
-        self._write_status(now)
-        self._tell(report)
+        try:
+            if not report.is_cut_off:
+                self._write_status(now)
+                self._tell(report)
+        except ProviderError as error:
+            report.error, report.is_cut_off = report.error or str(error), True
+        if report.is_cut_off:
+            self._context.tell(NodesDecided(idle=self._idle, error=report.error))
+            self._idle = 0
         self._quiet_until = self._quiet_end(report, position, now)
 
     def _write_status(self, now: int) -> None:
