@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from kubescene.actors import Actor
 from kubescene.cluster import ClusterOptions, ClusterWorld
-from kubescene.errors import ConfigurationError
+from kubescene.errors import ApiError, ConfigurationError
 from kubescene.node_autoscaling.flags import read_settings
 from kubescene.node_autoscaling.objects import ObjectWorld
 from kubescene.node_autoscaling.status import status_text
@@ -286,6 +286,86 @@ def test_texts_of_the_status_are_quoted_as_the_library_of_the_real_one_does(
 ) -> None:
     """What `sigs.k8s.io/yaml` makes of them."""
     assert status_text({"a": text}) == f"a: {written}\n"
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ({"template": None}, "spec.template"),
+        ({"price": {"perHour": "cheap"}}, "spec.price.perHour"),
+        ({"price": {"perHour": 0.1}}, "must be of type string"),
+        ({"price": {"perHour": "-1"}}, "spec.price.perHour"),
+        ({"price": {"perHour": "NaN"}}, "spec.price.perHour"),
+        ({"max": -1}, "spec.max"),
+    ],
+)
+def test_groups_that_make_no_sense_are_refused(spec: JsonObject, message: str) -> None:
+    with pytest.raises(ApiError, match=message):
+        world().create(group("bad", **spec))
+
+
+def test_a_group_whose_min_is_over_its_max_says_so_and_orders_nothing() -> None:
+    cluster = world(enforce_node_group_min_size=True)
+    cluster.create(group("bad", min=5, max=2))
+    cluster.create(pod("p"))
+    cluster.advance("1m")
+    status = cluster.get("nodegroups", "bad")["status"]
+    assert status["message"] == "spec.min: 5 is larger than max, which is 2"
+    assert (nodes(cluster), waiting(cluster)) == ([], ["p"])
+
+
+def test_a_group_with_an_empty_template_is_not_ready_and_others_grow() -> None:
+    cluster = world()
+    cluster.create(group("empty", template={}))
+    cluster.create(group("std"))
+    cluster.create(pod("p"))
+    cluster.advance("1m")
+    assert (nodes(cluster), waiting(cluster)) == (["std-0"], [])
+
+
+def test_a_node_of_no_group_takes_pods_and_is_never_removed() -> None:
+    cluster = world(scale_down_unneeded_time="1m")
+    capacity = {"cpu": "4", "memory": "16Gi", "pods": "110"}
+    lone = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "lone"}}
+    cluster.create({**lone, "status": {"capacity": capacity}})
+    cluster.create(group("std"))
+    cluster.create(pod("p"))
+    cluster.advance("1h")
+    cluster.delete("pods", "p", namespace="default")
+    cluster.advance("1h")
+    assert (nodes(cluster), size(cluster, "std")) == (["lone"], 0)
+
+
+def test_groups_whose_machines_would_have_one_name_do_not_share_it() -> None:
+    """`a-1` has a machine `a-1-0`, and so would a node of that name that was there before."""
+    cluster = world(expander="random")
+    capacity = {"cpu": "1", "memory": "16Gi", "pods": "110"}
+    taken = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a-0"}}
+    cluster.create({**taken, "status": {"capacity": capacity}})
+    cluster.create(group("a", max=3))
+    cluster.create(pod("p"))
+    cluster.advance("2m")
+    (machine,) = cluster.list("instances")
+    assert machine["metadata"]["name"] != "a-0"
+    assert nodes(cluster) == ["a-0", machine["metadata"]["name"]]
+    assert waiting(cluster) == []
+
+
+def test_machines_that_never_register_are_given_back_and_tried_again_ever_more_seldom() -> None:
+    cluster = world(max_node_provision_time="5m")
+    cluster.create(group("never", boot={"time": "1000h"}))
+    cluster.create(pod("p"))
+    most = 0
+    for _ in range(36):
+        cluster.advance("5m")
+        most = max(most, len(cluster.list("instances")))
+    assert most == 1
+    # Names are never used twice, so they count the orders: each waits 5 minutes and the back-off,
+    # which grows from 5 minutes to 30.
+    cluster.patch("nodegroups", "never", {"spec": {"size": 1}})
+    cluster.settle()
+    (machine,) = cluster.list("instances")
+    assert 4 <= int(machine["metadata"]["name"].removeprefix("never-")) <= 9
 
 
 CONFIGURATION: JsonObject = {

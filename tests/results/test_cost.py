@@ -186,6 +186,32 @@ def test_so_it_is_for_these(seed: int) -> None:
     check_bill(drawn_scenario(Lot(seed)))
 
 
+@pytest.mark.parametrize("boot", ["0s", "90s", "1000h"])
+@pytest.mark.parametrize("seconds", [11, 60, 1200])
+def test_so_it_is_for_what_an_autoscaler_orders_and_is_open_at_the_end(
+    boot: str, seconds: int
+) -> None:
+    """Machines that boot when the run ends, that came and went, and that never come at all."""
+    machines = group("a", 0, max=5, boot={"time": boot}, shutdown={"time": "20s"})
+    flags = {
+        "max-node-provision-time": "5m",
+        "scale-down-unneeded-time": "1m",
+        "scale-down-delay-after-add": "1m",
+    }
+    gone = {"typeMeta": {"apiVersion": "v1", "kind": "Pod"}}
+    operations = [
+        op(1, "create", object=machines),
+        *(op(1, "create", object=pod(f"p{number}", "3")) for number in range(3)),
+        op(1, "advance", duration=f"{seconds}s"),
+        op(2, "delete", **gone, objectMeta={"name": "p0", "namespace": "default"}),
+        op(2, "advance", duration=f"{seconds}s"),
+        op(3, "done"),
+    ]
+    document = scenario(*operations, clusterAutoscaler=flags)
+    check_bill(document)
+    assert Bill(played(*operations, clusterAutoscaler=flags)).total
+
+
 # -- one thing at a time -------------------------------------------------------------------------
 
 
