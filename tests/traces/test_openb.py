@@ -17,8 +17,8 @@ from kubescene.durations import SECOND
 from kubescene.errors import KubesceneError, ScenarioError, SnapshotError
 from kubescene.snapshots.sources import SnapshotSource
 from kubescene.traces.conversion import reader_of, scenario_of
-from kubescene.traces.openb import MODEL, NEVER_RAN, WENT_BACK, OpenbReader
-from kubescene.traces.trace import TracedNodes, TracedPod, WorkloadTrace, offered_load
+from kubescene.traces.openb import MODEL, WENT_BACK, OpenbReader
+from kubescene.traces.trace import NEVER_RAN, TracedNodes, TracedPod, WorkloadTrace, offered_load
 
 HERE = Path(__file__).parent
 PODS, NODES = HERE / "pods.csv", HERE / "nodes.csv"

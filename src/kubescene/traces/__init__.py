@@ -6,6 +6,8 @@ scheduler here decides where it goes. When it got its place there is a result, n
 ::
 
     trace       what a trace holds, and what it asks of its nodes
-    openb       Alibaba's GPU cluster of 2023
+    tables      what readers share
+    openb, helios, philly, azure, swf
+                the forms that are known
     conversion  which reader knows a file, and what it becomes: a Scenario whose pods arrive
 """

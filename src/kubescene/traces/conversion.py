@@ -14,7 +14,11 @@ from kubescene.installed import offered
 from kubescene.scenario.conversion import PODS_OF_A_NODE, creation_of_nodes
 from kubescene.scenario.reading.arrival_plans import RUN_TIME, WRITE
 from kubescene.snapshots.sources import SnapshotSource
+from kubescene.traces.azure import AzureReader
+from kubescene.traces.helios import HeliosReader
 from kubescene.traces.openb import OpenbReader
+from kubescene.traces.philly import PhillyReader
+from kubescene.traces.swf import SwfReader
 from kubescene.traces.trace import CPU, MEMORY, TracedNodes, TracedPod, WorkloadTrace
 from kubescene.types import JsonObject
 
@@ -39,6 +43,15 @@ class TraceReader(Protocol):
         ...
 
 
+OWN: tuple[TraceReader, ...] = (
+    OpenbReader(),
+    HeliosReader(),
+    PhillyReader(),
+    AzureReader(),
+    SwfReader(),
+)
+
+
 def reader_of(source: SnapshotSource) -> TraceReader | None:
     """The first reader that knows the source, those of installed packages before ours."""
     for point in offered(ENTRY_POINTS):
@@ -50,8 +63,7 @@ def reader_of(source: SnapshotSource) -> TraceReader | None:
             )
         if made.detects(source):
             return made
-    own = OpenbReader()
-    return own if own.detects(source) else None
+    return next((each for each in OWN if each.detects(source)), None)
 
 
 # -- as a Scenario -----------------------------------------------------------------------------

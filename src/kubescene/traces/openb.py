@@ -6,7 +6,6 @@ deletion_time,scheduled_time`` and ``sn,cpu_milli,memory_mib,gpu,model``; times 
 with ``|`` between them. Lists that the cluster's authors made of it without times are no trace.
 """
 
-import csv
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -14,19 +13,26 @@ from collections.abc import Iterator
 from kubescene.durations import SECOND
 from kubescene.errors import SnapshotError
 from kubescene.snapshots.sources import SnapshotSource
-from kubescene.traces.trace import CPU, MEMORY, TracedNodes, TracedPod, WorkloadTrace
+from kubescene.traces.tables import number_in, rows_of
+from kubescene.traces.trace import (
+    CPU,
+    GPU,
+    MEMORY,
+    NEVER_RAN,
+    TracedNodes,
+    TracedPod,
+    WorkloadTrace,
+)
 
-GPU, GPU_PARTS, MODEL = "nvidia.com/gpu", "kubescene.dev/gpu-milli", "model"
+GPU_PARTS, MODEL = "kubescene.dev/gpu-milli", "model"
 WHOLE = 1000
 MEBIBYTE = 1024 * 1024
-MOST_ROWS = 1_000_000
 POD_COLUMNS = ("cpu_milli", "memory_mib", "num_gpu", "gpu_milli", "gpu_spec")
 TIME_COLUMNS = ("creation_time", "deletion_time", "scheduled_time")
 NODE_COLUMNS = ("sn", "cpu_milli", "memory_mib", "gpu", "model")
 BEGINNING = b"name,cpu_milli,memory_mib,num_gpu,gpu_milli"
-NUMBER = re.compile(r"([0-9]{1,15})(?:\.0+)?")
 MODEL_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,40}[A-Za-z0-9])?")
-NEVER_RAN = "it never got a place there: nothing says how long it would have run"
+NOT_A_TRACE = " (a list without times is no trace)"
 WENT_BACK = "it ended before it got a place"
 
 
@@ -60,23 +66,23 @@ def _is_part(pod: TracedPod) -> bool:
 
 
 def _pods(source: SnapshotSource, left_out: Counter[str]) -> Iterator[TracedPod]:
-    for place, row in _rows(source, (*POD_COLUMNS, *TIME_COLUMNS)):
+    for place, row in rows_of(source, (*POD_COLUMNS, *TIME_COLUMNS), NOT_A_TRACE):
         if not row["scheduled_time"]:
             left_out[NEVER_RAN] += 1
             continue
-        created, deleted, began = (_number(row, name, place) for name in TIME_COLUMNS)
+        created, deleted, began = (number_in(row, name, place) for name in TIME_COLUMNS)
         if deleted < began:
             left_out[WENT_BACK] += 1
             continue
-        number, part = (_number(row, name, place) for name in ("num_gpu", "gpu_milli"))
+        number, part = (number_in(row, name, place) for name in ("num_gpu", "gpu_milli"))
         if part > WHOLE:
             raise SnapshotError(f"gpu_milli is {part}, more than a whole GPU", where=place)
         models = _models(row["gpu_spec"], place)
         yield TracedPod(
             at=created * SECOND,
             run_time=(deleted - began) * SECOND,
-            cpu=_number(row, "cpu_milli", place),
-            memory=_number(row, "memory_mib", place) * MEBIBYTE,
+            cpu=number_in(row, "cpu_milli", place),
+            memory=number_in(row, "memory_mib", place) * MEBIBYTE,
             group=_group(number, part, models),
             others=_gpus(number, part),
             node_labels=((MODEL, models),) if models else (),
@@ -114,8 +120,8 @@ def _model(text: str, column: str, place: str) -> str:
 def _nodes(source: SnapshotSource) -> Iterator[TracedNodes]:
     """Those that are alike together, in the order of the first of each."""
     kinds: Counter[tuple[int, int, int, str]] = Counter()
-    for place, row in _rows(source, NODE_COLUMNS):
-        cpu, memory, gpus = (_number(row, name, place) for name in NODE_COLUMNS[1:4])
+    for place, row in rows_of(source, NODE_COLUMNS):
+        cpu, memory, gpus = (number_in(row, name, place) for name in NODE_COLUMNS[1:4])
         model = _model(row["model"], "model", place) if row["model"] else ""
         kinds[cpu, memory, gpus, model] += 1
     for place_of_kind, ((cpu, memory, gpus, model), times) in enumerate(kinds.items(), 1):
@@ -124,48 +130,3 @@ def _nodes(source: SnapshotSource) -> Iterator[TracedNodes]:
             offers |= {GPU: gpus, GPU_PARTS: gpus * WHOLE}
         name = f"{model.lower() or 'cpu'}-{place_of_kind}"
         yield TracedNodes(name, times, offers, {MODEL: model} if model else {})
-
-
-def _rows(source: SnapshotSource, columns: tuple[str, ...]) -> Iterator[tuple[str, dict[str, str]]]:
-    """Rows by the names of their columns, each with its place in the file."""
-    reader = csv.reader(_lines(source), strict=True)
-    header: list[str] | None = None
-    try:
-        for cells in reader:
-            place = f"{source.where}:{reader.line_num}"
-            if header is None:
-                header = cells
-                _check_header(header, columns, source.where)
-            elif cells:
-                if len(cells) != len(header):
-                    raise SnapshotError(
-                        f"{len(cells)} values for {len(header)} columns", where=place
-                    )
-                yield place, dict(zip(header, cells, strict=True))
-            if reader.line_num > MOST_ROWS:
-                raise SnapshotError(f"more than {MOST_ROWS} lines", where=source.where)
-    except csv.Error as error:
-        raise SnapshotError(str(error), where=f"{source.where}:{reader.line_num}") from error
-    if header is None:
-        raise SnapshotError("it is empty", where=source.where)
-
-
-def _lines(source: SnapshotSource) -> list[str]:
-    try:
-        return source.text.decode("utf-8").splitlines()
-    except UnicodeDecodeError as error:
-        raise SnapshotError(f"it is no UTF-8 at byte {error.start}", where=source.where) from error
-
-
-def _check_header(header: list[str], columns: tuple[str, ...], where: str) -> None:
-    for name in columns:
-        if header.count(name) != 1:
-            without = " (a list without times is no trace)" if name in TIME_COLUMNS else ""
-            raise SnapshotError(f"it needs one column {name}{without}", where=where)
-
-
-def _number(row: dict[str, str], name: str, place: str) -> int:
-    found = NUMBER.fullmatch(row[name])
-    if found is None:
-        raise SnapshotError(f"{name} is {row[name][:60]!r}, not a whole number", where=place)
-    return int(found[1])

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 
 from kubescene.durations import go_duration
 
-CPU, MEMORY = "cpu", "memory"
+CPU, MEMORY, GPU = "cpu", "memory", "nvidia.com/gpu"
+NEVER_RAN = "it never got a place there: nothing says how long it would have run"
 
 
 @dataclass(frozen=True, slots=True)

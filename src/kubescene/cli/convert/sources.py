@@ -230,13 +230,14 @@ def from_trace(
 ) -> JsonObject:
     """Pods that arrive; ``nodes`` are sizes as in `nodes_by_name`, or one file of the trace."""
     files = [each for each in nodes if Path(each).is_file()]
-    if not nodes or (files and len(nodes) > 1):
-        raise ConfigurationError(
-            f"a trace ({reader.name}) needs nodes: --nodes with its file of them, or {SIZES}"
-        )
+    needed = f"a trace ({reader.name}) needs nodes: --nodes with its file of them, or {SIZES}"
+    if files and len(nodes) > 1:
+        raise ConfigurationError(needed)
     listed = SnapshotSource(Path(files[0])) if files else None
     trace = reader.read(SnapshotSource(source), listed)
-    if listed is None:
+    if not nodes and not trace.nodes:
+        raise ConfigurationError(needed)
+    if nodes and listed is None:
         trace.nodes = [
             TracedNodes(kind, number, amounts_of(offers))
             for kind, number, offers in nodes_by_name(nodes)
