@@ -1,5 +1,6 @@
 """Samples in files beside a scenario."""
 
+import gzip
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import kubescene
 from kubescene.cli.files import read_scenario
 from kubescene.errors import ScenarioError
 from kubescene.scenario import ScenarioBuilder, parse_spec
+from kubescene.scenario.reading import object_files, samples
 from kubescene.scenario.validation.objects import object_faults
 from kubescene.testing import make_deployment, make_node, make_pod
 from kubescene.types import JsonObject
@@ -254,6 +256,46 @@ def test_what_is_wrong_with_a_file_of_requests_is_named(
         read_scenario(file)
     assert words in str(caught.value)
     assert "scenario.yaml:52:" in str(caught.value)
+
+
+def test_a_packed_file_says_the_same(tmp_path: Path) -> None:
+    text = "2026-03-02T09:00:30Z\n2026-03-02T09:00:00Z\n2026-03-02T09:00:00.5Z\n"
+    plain = requested(tmp_path, text, pattern="replay", replay={"file": "load.csv"})
+    found = arrivals_of(plain)
+    (tmp_path / "load.csv.gz").write_bytes(gzip.compress(text.encode()))
+    packed = requested(tmp_path, "", pattern="replay", replay={"file": "load.csv.gz"})
+    assert arrivals_of(packed) == found
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (gzip.compress(b"0\n" * 99)[:-9], "it ends in the middle of what was packed"),
+        (b"0\n1\n", "it cannot be unpacked"),
+        (gzip.compress(b"0\n\xff\n"), "is not text in UTF-8"),
+        (gzip.compress(b"0\n" * 501), "it unpacks to more than 1000 bytes"),
+    ],
+    ids=["half", "plain", "bytes", "bomb"],
+)
+def test_a_packed_file_that_cannot_be_read_is_named(
+    tmp_path: Path, data: bytes, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(object_files, "MAX_FILE_BYTES", 1000)
+    (tmp_path / "load.csv.gz").write_bytes(data)
+    file = requested(tmp_path, "", pattern="replay", replay={"file": "load.csv.gz"})
+    with pytest.raises(ScenarioError, match=words) as caught:
+        read_scenario(file)
+    assert "load.csv.gz" in str(caught.value)
+
+
+def test_a_file_of_too_many_rows_is_read_no_further(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(samples, "MAX_REQUESTS", 3)
+    given = {"pattern": "replay", "replay": {"file": "load.csv"}}
+    assert len(arrivals_of(requested(tmp_path, "1\n2\n3\n", **given))["replay"]["arrivals"]) == 3
+    with pytest.raises(ScenarioError, match=r"load\.csv has more than 3 rows"):
+        read_scenario(requested(tmp_path, "1\n2\n3\n4\nsoon\n", **given))
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:

@@ -92,3 +92,11 @@ def test_whole_numbers(given: float, expected: str) -> None:
 def test_what_has_no_such_number_is_not_copied() -> None:
     node = make_node("n").build()
     assert with_whole_numbers(node) is node
+
+
+def test_texts_with_a_point_and_a_zero_are_no_numbers() -> None:
+    """A hundred thousand durations are not walked through at every write."""
+    given = {"arrivals": ["36.0s", "36.04s"], "rate": 1.5, "other": 2.05}
+    assert with_whole_numbers(given) is given
+    assert with_whole_numbers({"told": "1.0", "rate": 1.0}) == {"told": "1.0", "rate": 1}
+    assert repr(with_whole_numbers({"a": {"b": [7, -3.0]}})) == "{'a': {'b': [7, -3]}}"

@@ -1,5 +1,7 @@
 """Patterns and arrivals: the vectors of the reference, laws, and that cutting does not show."""
 
+import gzip
+import io
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,7 +12,9 @@ from kubescene.clock import SECOND, Stream
 from kubescene.errors import TrafficError
 from kubescene.flows import patterns
 from kubescene.flows.arrivals import ONE, ArrivalWindow, SpacedArrivals, Spacing
+from kubescene.flows.packed import LONGEST_LINE, PackedError, unpacked_lines
 from kubescene.flows.patterns import RatePoint
+from kubescene.traffic.spec.fields import TrafficSpec
 from kubescene.traffic.spec.files import arrivals_of
 from kubescene.traffic.spec.loading import spec_of
 
@@ -169,6 +173,36 @@ def test_rates_from_a_file(tmp_path: Path) -> None:
     asked = spec_of(spec(pattern="piecewise", spacing="even", piecewise={"file": "rates.csv"}))
     assert arrivals_of(asked, tmp_path).expected == 102
     assert len(arrivals_of(asked, tmp_path).take(60 * SECOND, 10**6)) == 102
+
+
+def packed(folder: Path, data: bytes) -> TrafficSpec:
+    (folder / "rates.csv.gz").write_bytes(data)
+    return spec_of(spec(pattern="piecewise", spacing="even", piecewise={"file": "rates.csv.gz"}))
+
+
+def test_rates_from_a_packed_file(tmp_path: Path) -> None:
+    asked = packed(tmp_path, gzip.compress("\ufefftime,rps\n0,5\n10.5,1\n".encode()))
+    assert arrivals_of(asked, tmp_path).expected == 102
+
+
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        (gzip.compress(b"0,5\n9,5\n")[:-9], "it cannot be unpacked: .*: copy it again"),
+        (b"0,5\n", "it cannot be unpacked: "),
+        (gzip.compress(b"0" * LONGEST_LINE + b"0\n"), "it has a line of more than 1048576 bytes"),
+    ],
+)
+def test_a_packed_file_that_cannot_be_read_is_named(tmp_path: Path, data: bytes, told: str) -> None:
+    with pytest.raises(TrafficError, match=rf"rates\.csv\.gz cannot be read: {told}"):
+        arrivals_of(packed(tmp_path, data), tmp_path)
+
+
+def test_what_is_unpacked_is_bounded() -> None:
+    data = gzip.compress(b"1,2\n" * 100)
+    assert len(list(unpacked_lines(io.BytesIO(data), 400))) == 100
+    with pytest.raises(PackedError, match="it holds more than 399 bytes"):
+        list(unpacked_lines(io.BytesIO(data), 399))
 
 
 def test_recorded_arrivals_are_replayed_in_order(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ several flows may share a node, so arrivals are offered by all of them first, an
 
 from collections.abc import Iterable
 from heapq import heappop, heappush
+from operator import attrgetter
 
 from kubescene.flows.kernels import NEVER, Processor, Resident, Served, Service
 
@@ -45,6 +46,7 @@ class SharedProcessor(Processor):
     __slots__ = (
         "cap",
         "ends",
+        "foreseen",
         "fullness",
         "heap",
         "inmates",
@@ -85,6 +87,8 @@ class SharedProcessor(Processor):
         self.heap: list[tuple[int, int, Inmate]] = []
         self.oldest = self.started = self.present = self.sequence = 0
         self.late = False
+        self.foreseen: Service | None = None
+        """By which rules ``bound`` was found, if nothing has changed since."""
         self.ends: Served = Served([], [], [])
 
     @property
@@ -145,7 +149,7 @@ class SharedProcessor(Processor):
             self._begin_anew()
         self._take(self.waiting(rows, demands, since))
         # Deadlines are sooner than those of who arrives now: the bound is looked for anew.
-        self.bound = now
+        self.bound, self.foreseen = now, None
         self.node.change(self, now)
         return Served([], [], [])
 
@@ -182,16 +186,21 @@ class SharedProcessor(Processor):
 
     def gets(self, rate: int, now: int) -> None:
         """Another rate from now on."""
-        if rate == self.rate:
+        before = self.rate
+        if rate == before:
             return
-        self.spent += self.rate * (now - self.used_until)
+        self.spent += before * (now - self.used_until)
         self.used_until = now
-        self.go_to(now)
-        if self.sharing:
+        if sharing := self.sharing:
+            work = self.work
+            if now > self.time:
+                work += ((now - self.time) * before // sharing) >> RATE_BITS
             # Who ends at this very instant got no more than it wanted.
-            self.work = min(self.work, self.least_tag())
+            least = self.least_tag()
+            self.work = work if work < least else least
+        self.time = now
         self.rate = rate
-        self.bound = now
+        self.bound, self.foreseen = now, None
 
     def least_tag(self) -> int:
         heap = self.heap
@@ -208,35 +217,45 @@ class SharedProcessor(Processor):
         return self.heap[0][2] is inmate
 
     def arrive(self, at: int, row: int, demand: int) -> None:
-        inmate = Inmate(row, at, demand)
-        self.go_to(at)
-        if not self.sharing:
+        inmate, sharing = Inmate(row, at, demand), self.sharing
+        if not sharing:
             self._begin_anew()
+        elif at > self.time:
+            self.work += ((at - self.time) * self.rate // sharing) >> RATE_BITS
+        self.time = at
+        self.foreseen = None
         self.inmates.append(inmate)
         self.present += 1
-        if self.sharing < (self.service.limit or NEVER):
+        if sharing < (self.service.limit or NEVER):
             self.started += 1
             if self.start(inmate):
                 self.bound = at
 
     def look(self) -> int:
         """When the next one leaves, if nothing changes."""
-        if not self.sharing:
+        sharing, service = self.sharing, self.service
+        self.foreseen = service
+        if not sharing:
             self.bound = NEVER
             return NEVER
-        while self.inmates[self.oldest].is_gone:
-            self.oldest += 1
-        deadline = self.inmates[self.oldest].arrived + self.service.timeout
-        end = NEVER
-        if self.rate:
-            left = (self.least_tag() - self.work) * self.sharing << RATE_BITS
-            end = self.time + max(-(-left // self.rate), 0)
-        self.late = end > deadline
-        self.bound = deadline if self.late else end
-        return self.bound
+        inmates, oldest = self.inmates, self.oldest
+        while inmates[oldest].is_gone:
+            oldest += 1
+        self.oldest = oldest
+        deadline = inmates[oldest].arrived + service.timeout
+        end, rate = NEVER, self.rate
+        if rate:
+            left = self.least_tag() - self.work
+            end = self.time
+            if left > 0:
+                end -= -(left * sharing << RATE_BITS) // rate
+        self.late = late = end > deadline
+        self.bound = bound = deadline if late else end
+        return bound
 
     def depart(self, now: int) -> None:
         """Let the one go whose turn it is."""
+        self.foreseen = None
         if self.late:
             inmate = self.inmates[self.oldest]
             self.go_to(now)
@@ -317,7 +336,14 @@ class NodeCpu:
                 self._depart()
             if place == count:
                 return
-            changed: dict[int, SharedProcessor] = {}
+            _, order, row, demand = arrivals[place]
+            pod = self.pods[order]
+            pod.arrive(at, row, demand)
+            place += 1
+            if place == count or arrivals[place][0] != at:
+                self._refill_for(pod, at)
+                continue
+            changed = {order: pod}
             while place < count and arrivals[place][0] == at:
                 _, order, row, demand = arrivals[place]
                 pod = self.pods[order]
@@ -345,15 +371,35 @@ class NodeCpu:
             pod = pods.get(order)
             if pod is None or pod.bound != now:
                 continue
-            while pod.look() == now:
+            while pod.foreseen is pod.service or pod.look() == now:
                 pod.depart(now)
                 changed[order] = pod
+                if not pod.sharing:
+                    break
             if order in changed:
-                pod.bound = now  # It is looked at once rates are known.
+                # It is looked at once rates are known.
+                pod.bound, pod.foreseen = now, None
             elif pod.bound < NEVER:
                 heappush(bounds, (pod.bound, order))
-        if changed:
+        if len(changed) == 1:
+            [pod] = changed.values()
+            self._refill_for(pod, now)
+        elif changed:
             self._refill(changed.values(), now)
+
+    def _refill_for(self, pod: SharedProcessor, now: int) -> None:
+        """The same where one pod has changed, which is what happens nearly always."""
+        most = pod.most()
+        if self._is_resized or most != pod.cap:
+            wanted = self._wanted + most - pod.cap
+            if self._is_resized or self._is_short or wanted > self.capacity:
+                self._refill((pod,), now)
+                return
+            self._wanted, pod.cap = wanted, most
+            pod.fullness = (most << _FULL_BITS) // pod.weight
+            pod.gets(most << RATE_BITS, now)
+        if pod.bound <= now and pod.look() < NEVER:
+            heappush(self._bounds, (pod.bound, pod.order))
 
     def _refill(self, changed: Iterable[SharedProcessor], now: int) -> None:
         """Rates after pods have changed, and when somebody leaves next."""
@@ -381,18 +427,25 @@ class NodeCpu:
 
     def _share(self, now: int) -> None:
         """Fill the node."""
-        busy = [pod for pod in self.pods.values() if pod.cap]
-        busy.sort(key=_how_soon_full)
-        left, weights = self.capacity << RATE_BITS, sum(pod.weight for pod in busy)
-        for pod in busy:
-            rate = min(pod.cap << RATE_BITS, left * pod.weight // weights)
-            left -= rate
-            weights -= pod.weight
-            pod.gets(rate, now)
+        busy = []
+        weights = 0
         for pod in self.pods.values():
-            if not pod.cap:
+            if pod.cap:
+                busy.append(pod)
+                weights += pod.weight
+            elif pod.rate:
                 pod.gets(0, now)
+        # Of equals those come first that came first: so they are listed.
+        busy.sort(key=_how_soon_full)
+        left = self.capacity << RATE_BITS
+        for pod in busy:
+            weight, most = pod.weight, pod.cap << RATE_BITS
+            share = left * weight // weights
+            rate = share if share < most else most
+            left -= rate
+            weights -= weight
+            if rate != pod.rate:
+                pod.gets(rate, now)
 
 
-def _how_soon_full(pod: SharedProcessor) -> tuple[int, int]:
-    return pod.fullness, pod.order
+_how_soon_full = attrgetter("fullness")

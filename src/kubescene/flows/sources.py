@@ -34,6 +34,7 @@ from kubescene.flows.fields import (
     UniformTraffic,
 )
 from kubescene.flows.kernels import NEVER
+from kubescene.flows.packed import SUFFIX, PackedError, unpacked_lines
 from kubescene.flows.units import TrafficDuration, instant_of
 
 MOST_ROWS = 50_000_000
@@ -52,11 +53,16 @@ def timed_rows(file: str, folder: Path | None, path: str) -> Iterator[Timed]:
     """The rows of a file in the folder of the run; ``path`` is the field that names it."""
     found = _inside(file, folder, path)
     try:
+        if found.suffix == SUFFIX:
+            with found.open("rb") as packed:
+                lines = unpacked_lines(packed)
+                yield from timed(lines, file, path, where=str(found))
+            return
         with found.open(encoding="utf-8-sig", newline="") as stream:
             yield from timed(stream, file, path, where=str(found))
     except FileNotFoundError:
         raise TrafficError(f"there is no file {found}", path=path) from None
-    except (OSError, UnicodeError) as error:
+    except (OSError, UnicodeError, PackedError) as error:
         raise TrafficError(f"{found} cannot be read: {error}", path=path) from error
 
 

@@ -32,9 +32,10 @@ class ScenarioFolder(Struct, frozen=True):
         return _checked(list(flattened(load_yaml(self._bytes(name), name))), name)
 
     def text(self, name: str) -> str:
-        """The text of a file; raises `ScenarioError`."""
+        """The text of a file, which may be packed (``.gz``); raises `ScenarioError`."""
+        data = self._bytes(name)
         try:
-            return self._bytes(name).decode("utf-8-sig")
+            return decompressed(name, data).decode("utf-8-sig")
         except UnicodeDecodeError as error:
             raise ScenarioError(f"{name} is not text in UTF-8") from error
 
@@ -132,15 +133,19 @@ def manifest_files(path: Path) -> list[Path]:
 
 def unpacked(file: Path) -> bytes:
     """The text of a file, of bearable size before and after it is unpacked."""
-    data = read_file(file)
-    if file.suffix != ".gz":
+    return decompressed(str(file), read_file(file))
+
+
+def decompressed(name: str, data: bytes) -> bytes:
+    """What a file holds, which is packed if its name says so."""
+    if not name.endswith(".gz"):
         return data
     try:
         return b"".join(members(data))
     except zlib.error as error:
-        raise ScenarioError(f"it cannot be unpacked: {error}", where=str(file)) from error
+        raise ScenarioError(f"it cannot be unpacked: {error}", where=name) from error
     except ScenarioError as error:
-        raise ScenarioError(error.message, where=str(file)) from error
+        raise ScenarioError(error.message, where=name) from error
 
 
 def members(data: bytes) -> Iterator[bytes]:

@@ -9,6 +9,7 @@ themselves: so it can be sent to a server, and its result can be played again.
 import csv
 import re
 from collections.abc import Mapping
+from itertools import islice
 from typing import Any
 
 from kubescene.clock import format_duration, parse_duration
@@ -25,6 +26,8 @@ RECORDED = {"piecewise": "points", "replay": "arrivals"}
 """Requests that a file may say, and the field that they come to."""
 MEMBERS = ("file", "column", "unit")
 MAX_SAMPLES = 100_000
+MAX_REQUESTS = 1_000_000
+"""Rows of a Traffic's file, each a request or a rate."""
 NUMBER = re.compile(r"[0-9]+(\.[0-9]+)?")
 AMOUNT = re.compile(r"\+?\.?[0-9]")
 """How all of them begin: times, sizes, numbers; none is negative."""
@@ -131,9 +134,9 @@ def _recorded(part: Mapping[str, Any], field: str, folder: ScenarioFolder) -> Js
     from kubescene.flows.units import instant_of
 
     name = str(part["file"])
-    rows = list(timed(folder.text(name).splitlines(), name, "file"))
-    if len(rows) > MAX_SAMPLES:
-        raise ScenarioError(f"{name} has more than {MAX_SAMPLES} rows")
+    rows = list(islice(timed(folder.text(name).splitlines(), name, "file"), MAX_REQUESTS + 1))
+    if len(rows) > MAX_REQUESTS:
+        raise ScenarioError(f"{name} has more than {MAX_REQUESTS} rows")
     if field == "arrivals":
         rows.sort(key=lambda row: row.instant)
     given = part.get("origin")
