@@ -206,3 +206,26 @@ def has_ended(client: socket.socket, *, slow: bool = False) -> bool:
         return False
     except OSError:
         return True
+
+
+def test_one_pod_too_many_is_refused(live: Http, live_server: Server) -> None:
+    live_server.cluster.registry.most_pods = 3
+    template = {
+        "metadata": {"labels": {"app": "web"}},
+        "spec": {"containers": [{"name": "c", "image": "i"}]},
+    }
+    spec = {"replicas": 2**31 - 1, "selector": {"matchLabels": {"app": "web"}}}
+    replicas = {"metadata": {"name": "web"}, "spec": {**spec, "template": template}}
+    path = "/apis/apps/v1/namespaces/default/replicasets"
+    assert live.post(path, replicas).status == 201
+    pods = "/api/v1/namespaces/default/pods"
+    with live.watch(f"{path}?watch=true&resourceVersion=0") as events:
+        while events.next()["object"].get("status", {}).get("replicas") != 3:
+            pass
+    assert len(live.get(pods).json["items"]) == 3
+    reply = live.post(pods, make_pod("more").build())
+    assert reply.status == 403
+    assert reply.message == (
+        'pods "more" is forbidden: this server holds at most 3 pods (kubescene serve --max-pods)'
+    )
+    assert live.post(CONFIG_MAPS, config_map("a")).status == 201

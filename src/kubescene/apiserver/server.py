@@ -46,6 +46,8 @@ from kubescene.timeline.lines import build_line_types
 
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 8001
+MOST_PODS = 150_000
+"""What Kubernetes says of the size of a cluster."""
 GRACE_S = 3
 """How long open requests, and then the engine, may take to end."""
 
@@ -242,6 +244,7 @@ class Server:
         request_timeout_s: float = REQUEST_TIMEOUT_S,
         audit: AuditTrail | None = None,
         webhooks: WebhookPlaces | None = None,
+        most_pods: int = MOST_PODS,
     ) -> None:
         is_local = is_local_address(host)
         if security is None and not is_local:
@@ -253,6 +256,7 @@ class Server:
             ClusterOptions(events=True, furnished=True), clock=WallClock()
         )
         self.cluster.serve_offers()
+        self.cluster.registry.most_pods = most_pods
         if rbac:
             furnish_roles(self.cluster.registry)
             authorizer = Rbac(self.cluster.store)

@@ -90,6 +90,9 @@ Identities: TypeAlias = Annotated[
 MaxBody: TypeAlias = Annotated[
     int, typer.Option(min=1024, help="Largest request body that is read, in bytes.")
 ]
+MaxPods: TypeAlias = Annotated[
+    int, typer.Option(min=1, help="How many pods there may be: more are refused.")
+]
 MaxRequests: TypeAlias = Annotated[
     int, typer.Option(min=1, help="Largest traffic run, in simulated requests.")
 ]
@@ -174,6 +177,7 @@ def serve(
     allow_remote: AllowRemote = False,
     controllers: Controllers = True,
     max_body: MaxBody = 3 * 1024 * 1024,
+    max_pods: MaxPods = 150_000,
     request_timeout: RequestTimeout = 60,
     seed: Seed = 0,
     clock: Clock = "wall",
@@ -264,6 +268,7 @@ def serve(
             port,
             controllers=controllers,
             max_body=max_body,
+            most_pods=max_pods,
             request_timeout_s=request_timeout,
             allow_extenders=allow_extenders,
             results=results,

@@ -230,6 +230,8 @@ class RegistryBase(ABC):
         self.webhooks = Webhooks(store, scheme, self.custom, self.admission)
         self.checks = Checks(self.admission, store, clock, self.custom)
         self.preparation = Preparation(store, clock, self.custom, parts.get("gates", ()))
+        self.most_pods: int | None = None
+        """How many pods there may be: a slip of the pen must not fill the memory of a server."""
         self.track_fields = False
         self.always_tracked: frozenset[GroupVersionKind] = frozenset()
 

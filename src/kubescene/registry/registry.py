@@ -24,7 +24,7 @@ from kubescene.api.records.templates import Blueprint
 from kubescene.api.records.traits import PODS
 from kubescene.api.scheme import ResourceType
 from kubescene.clock import format_time
-from kubescene.errors import BadRequestError
+from kubescene.errors import BadRequestError, ForbiddenError
 from kubescene.instruments import Instruments
 from kubescene.registry import decoding, deletion, strategies
 from kubescene.registry import definition_status as definitions
@@ -271,6 +271,8 @@ class EmbeddedRegistry(Registry):
             return self._unstored(resource_type, new, current)
         if self.webhooks.are_asked:
             self._check_current(request, current)
+        if self.most_pods is not None and current is None:
+            self._check_room(resource_type, new)
         if current is not None:
             name = current.name
         else:
@@ -289,6 +291,20 @@ class EmbeddedRegistry(Registry):
             else:
                 self.consequences.updated(record, current)
         return record
+
+    def _check_room(self, resource_type: ResourceType, new: Result) -> None:
+        """403 for one pod more than there may be."""
+        if resource_type.gvk != POD or self.store.count(PODS) < (self.most_pods or 0):
+            return
+        name = new["metadata"]["name"] if isinstance(new, dict) else getattr(new, "name", "")
+        error = ForbiddenError(
+            f'pods "{name}" is forbidden: this server holds at most {self.most_pods} pods '
+            "(kubescene serve --max-pods)",
+            name=name,
+            kind="pods",
+        )
+        error.is_by_policy = True
+        raise error
 
     def _check_current(self, request: WriteRequest, current: Record | None) -> None:
         """409 if somebody else was faster while this writer waited for webhooks."""

@@ -178,6 +178,8 @@ class AuditedRequest:
                 "allow" if self.permission.is_given else "forbid"
             )
             annotations["authorization.k8s.io/reason"] = self.permission.reason
+        if stage is not Stage.RECEIVED:
+            annotations |= request.consultation.annotations
         if annotations:
             event["annotations"] = annotations
         self._trail.write(event)

@@ -1,13 +1,14 @@
 """ValidatingAdmissionPolicy: requests that a rule of the user's does not hold for are refused.
 
 As in kube-apiserver v1.36. Policies and bindings are asked in the order of their names (there it is
-that of chance), and the first that denies speaks for all. Annotations for the audit log are
-evaluated, since one that fails denies; nobody keeps them.
+that of chance), and the first that denies speaks for all. Annotations for the audit log go with the
+request; one that fails denies.
 """
 
 from collections.abc import Iterator
 from typing import Any
 
+import orjson
 from msgspec import Struct
 
 from kubescene.errors import (
@@ -49,6 +50,8 @@ from kubescene.registry.admission.policies.resources import VALIDATING, VALIDATI
 from kubescene.types import JsonObject
 
 LONGEST_MESSAGE = 5 * 1024
+LONGEST_ANNOTATION = 10 * 1024
+FAILURES = "validation.policy.admission.k8s.io/validation_failure"
 _REFUSALS: dict[str, type[ApiError]] = {
     "Forbidden": ForbiddenError,
     "Invalid": InvalidError,
@@ -70,7 +73,7 @@ class CheckedPolicy(Struct, frozen=True):
 
     hook: Hook
     rules: tuple[PolicyRule, ...]
-    annotations: tuple[Expression, ...]
+    annotations: tuple[tuple[str, Expression], ...]
 
 
 class PolicyDenial(Struct, frozen=True):
@@ -90,8 +93,10 @@ class PolicyDenial(Struct, frozen=True):
 class RulesVerdict(Struct, frozen=True):
     """What a policy says: messages with reasons, and what went wrong with its annotations."""
 
-    denied: tuple[tuple[str, str], ...] = ()
+    denied: tuple[tuple[str, str, int], ...] = ()
+    """Message, reason, and which of the rules."""
     faults: tuple[str, ...] = ()
+    annotations: tuple[tuple[str, str], ...] = ()
 
 
 NO_OBJECTION = RulesVerdict()
@@ -156,26 +161,28 @@ def verdict_on(
         if not meets_conditions(hook, names):
             return NO_OBJECTION
         names = {**names, "namespaceObject": namespace}
-        return RulesVerdict(tuple(_denied(policy, names)), tuple(_annotation_faults(policy, names)))
+        denied = tuple(_denied(policy, names))
+        annotations, faults = _annotated(policy, names)
+        return RulesVerdict(denied, faults, annotations)
     except (FailedExpressionError, NoBudgetError) as error:
-        return RulesVerdict(((str(error), ""),)) if hook.fails else NO_OBJECTION
+        return RulesVerdict(((str(error), "", 0),)) if hook.fails else NO_OBJECTION
 
 
-def _denied(policy: CheckedPolicy, names: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Message and reason of each rule that does not hold."""
+def _denied(policy: CheckedPolicy, names: dict[str, Any]) -> Iterator[tuple[str, str, int]]:
+    """Message, reason and place of each rule that does not hold."""
     hook = policy.hook
     evaluation = PolicyEvaluation(names, hook.variables)
     values = [_attempted(evaluation, rule.expression) for rule in policy.rules]
     texts, fault = _messages(policy, names, evaluation.left)
-    for rule, value, text in zip(policy.rules, values, texts, strict=True):
+    for index, (rule, value, text) in enumerate(zip(policy.rules, values, texts, strict=True)):
         if isinstance(value, FailedExpressionError):
             if hook.fails:
-                yield str(value), ""
+                yield str(value), "", index
         elif fault:
             if hook.fails:
-                yield f"failed messageExpression: {fault}", ""
+                yield f"failed messageExpression: {fault}", "", index
         elif value is not True:
-            yield _message(rule, text), rule.spec.get("reason") or "Invalid"
+            yield _message(rule, text), rule.spec.get("reason") or "Invalid", index
 
 
 def _attempted(evaluation: PolicyEvaluation, expression: Expression | None) -> Any:
@@ -204,19 +211,31 @@ def _message(rule: PolicyRule, text: Any) -> str:
     return told or f"failed expression: {rule.expression.text.strip()}"
 
 
-def _annotation_faults(policy: CheckedPolicy, names: dict[str, Any]) -> Iterator[str]:
+def _annotated(
+    policy: CheckedPolicy, names: dict[str, Any]
+) -> tuple[tuple[tuple[str, str], ...], tuple[str, ...]]:
+    """What a policy has to say to an audit log, and what went wrong with it."""
     evaluation = PolicyEvaluation(names, policy.hook.variables, BUDGET)
-    for expression in policy.annotations:
+    told, faults = [], []
+    for key, expression in policy.annotations:
         value = _attempted(evaluation, expression)
-        if isinstance(value, FailedExpressionError) and policy.hook.fails:
-            yield str(value)
+        if isinstance(value, FailedExpressionError):
+            if policy.hook.fails:
+                faults.append(str(value))
+        elif isinstance(value, str) and value.strip():
+            told.append((f"{policy.hook.name}/{key}", _cut(value.strip(), LONGEST_ANNOTATION)))
+    return tuple(told), tuple(faults)
+
+
+def _cut(text: str, size: int) -> str:
+    return text.encode()[:size].decode(errors="ignore")
 
 
 def _acted_on(
     verdict: RulesVerdict, policy: str, name: str, binding: JsonObject, request: AdmissionRequest
 ) -> Iterator[PolicyDenial]:
     """What a binding makes of a verdict: denials, or warnings."""
-    for message, reason in verdict.denied:
+    for message, reason, _ in verdict.denied:
         if "Deny" in binding["validationActions"]:
             yield PolicyDenial(policy, name, message, reason)
         if "Warn" in binding["validationActions"]:
@@ -226,6 +245,31 @@ def _acted_on(
             )
     for message in verdict.faults:
         yield PolicyDenial(policy, name, message)
+    _annotate(verdict, policy, name, binding, request)
+
+
+def _annotate(
+    verdict: RulesVerdict, policy: str, name: str, binding: JsonObject, request: AdmissionRequest
+) -> None:
+    """Tell the audit log; of several bindings that say the same once."""
+    consultation = request.options.consultation
+    if consultation is None:
+        return
+    for key, value in verdict.annotations:
+        before = consultation.annotations.get(key, "")
+        if value not in before.split(", "):
+            request.annotate({key: f"{before}, {value}" if before else value})
+    if "Audit" in binding["validationActions"] and verdict.denied:
+        message, _, index = verdict.denied[0]
+        failure = {
+            "message": message,
+            "policy": policy,
+            "binding": name,
+            "expressionIndex": index,
+            "validationActions": binding["validationActions"],
+        }
+        # There, too, what comes after the first is not told.
+        consultation.annotations.setdefault(FAILURES, orjson.dumps([failure]).decode())
 
 
 def _misconfigured(hook: Hook, binding: str, fault: Exception) -> Iterator[PolicyDenial]:
@@ -258,7 +302,7 @@ def _checked(hook: Hook) -> CheckedPolicy:
         for each in hook.spec.get("validations") or ()
     )
     annotations = tuple(
-        compiled(each["valueExpression"], TEXT_OR_NONE, hook.words)
+        (each["key"], compiled(each["valueExpression"], TEXT_OR_NONE, hook.words))
         for each in hook.spec.get("auditAnnotations") or ()
     )
     return CheckedPolicy(hook, rules, annotations)

@@ -8,6 +8,7 @@ of one in theirs; of several that refuse at once, the first speaks (there it is 
 import base64
 from collections.abc import Iterator, Sequence
 
+import orjson
 from msgspec import Struct
 
 from kubescene.api.consultations import WebhookAddress, WebhookAnswer, WebhookCall
@@ -43,6 +44,8 @@ from kubescene.registry.admission.webhooks.reviews import (
 )
 from kubescene.registry.preconditions import overtaken
 from kubescene.types import JsonObject
+
+DOMAIN = "webhook.admission.k8s.io"
 
 
 class ConfiguredWebhook(Struct, frozen=True):
@@ -145,13 +148,19 @@ class _Plugin:
         call: WebhookCall,
         answer: WebhookAnswer,
         request: AdmissionRequest,
+        place: str,
     ) -> ReviewVerdict | None:
-        """What a webhook says; None if it says nothing and that does not matter."""
+        """What a webhook says; None if it says nothing and that does not matter.
+
+        ``place`` is the round and the number by which an audit log knows it.
+        """
         version = call.body["apiVersion"].rpartition("/")[2]
         try:
             verdict = verdict_of(answer, webhook.name, version, is_mutating=self.is_mutating)
         except FailedCallError as error:
             _failed(webhook, error)
+            what = "mutation" if self.is_mutating else "validating"
+            request.annotate({f"failed-open.{what}.{DOMAIN}/{place}": webhook.name})
             return None
         for warning in verdict.warnings:
             request.warn(warning)
@@ -181,12 +190,14 @@ class MutatingWebhooks(_Plugin):
         turns = _Turns(again, self.name)
         if again.is_second and again.outputs.get(self.name) is not request.obj:
             turns.require()
-        for webhook in self._configured():
+        for index, webhook in enumerate(self._configured()):
             subject = AdmissionSubject.of(request)
             matched = self._matched(webhook, request, subject)
             if matched is None or (again.is_second and not turns.is_due(webhook.uid)):
                 continue
-            changed = self._invoked(webhook, request, subject, matched)
+            place = f"round_{int(again.is_second)}_index_{index}"
+            changed = self._invoked(webhook, request, subject, matched, place)
+            request.annotate({f"mutation.{DOMAIN}/{place}": _outcome(webhook, changed, request)})
             if changed is not request.obj:
                 request = request.with_object(changed)
                 turns.require()
@@ -202,6 +213,7 @@ class MutatingWebhooks(_Plugin):
         request: AdmissionRequest,
         subject: AdmissionSubject,
         matched: Matched,
+        place: str,
     ) -> JsonObject:
         """The object as a webhook leaves it."""
         is_second = request.reinvocation is not None and request.reinvocation.is_second
@@ -211,7 +223,7 @@ class MutatingWebhooks(_Plugin):
             _failed(webhook, error)
             return request.obj
         answer = self._answers([call], request)[0]
-        verdict = self._verdict(webhook, call, answer, request)
+        verdict = self._verdict(webhook, call, answer, request, place)
         if verdict is None:
             return request.obj
         if verdict.refusal is not None:
@@ -247,6 +259,16 @@ class MutatingWebhooks(_Plugin):
         if kind.custom and kind is not stored:
             return where.custom.converted(new, stored.gvk)
         return new
+
+
+def _outcome(webhook: ConfiguredWebhook, changed: JsonObject, request: AdmissionRequest) -> str:
+    """What an audit log is told of a webhook that may change the object."""
+    told = {
+        "configuration": webhook.configuration,
+        "webhook": webhook.name,
+        "mutated": changed is not request.obj,
+    }
+    return orjson.dumps(told).decode()
 
 
 class _Turns:
@@ -288,9 +310,10 @@ class ValidatingWebhooks(_Plugin):
         asked = [*self._asked(request, subject)]
         answers = self._answers([call for _, call in asked], request)
         refusals: list[ApiError] = []
-        for (webhook, call), answer in zip(asked, answers, strict=True):
+        for index, ((webhook, call), answer) in enumerate(zip(asked, answers, strict=True)):
             try:
-                verdict = self._verdict(webhook, call, answer, request)
+                place = f"round_0_index_{index}"
+                verdict = self._verdict(webhook, call, answer, request, place)
             except ApiError as error:
                 refusals.append(error)
                 continue
