@@ -142,3 +142,13 @@ def test_reset_begins_again() -> None:
     first = identities.uid("Pod", "default", "a")
     identities.reset(1)
     assert identities.uid("Pod", "default", "a") == first
+
+
+def test_a_copy_of_identities_goes_on_alike_and_by_itself() -> None:
+    own = Identities(seed=3)
+    own.uid("Pod", "default", "a")
+    twin = deepcopy(own)
+    assert twin.uid("Pod", "default", "a") == own.uid("Pod", "default", "a")
+    own.uid("Pod", "default", "b")
+    assert twin.uid("Pod", "default", "b") == Identities(seed=3).uid("Pod", "default", "b")
+    assert twin.uid("Pod", "default", "b") != Identities(seed=3).uid("Pod", "default", "b")

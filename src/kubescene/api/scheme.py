@@ -34,6 +34,9 @@ class GroupVersionKind(NamedTuple):
     version: str
     kind: str
 
+    def __deepcopy__(self, memo: object) -> "GroupVersionKind":
+        return self  # nothing of it ever changes
+
     @property
     def api_version(self) -> str:
         return f"{self.group}/{self.version}" if self.group else self.version

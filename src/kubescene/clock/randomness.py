@@ -11,6 +11,7 @@ from one global sequence: one more controller in the run renames nobody's pods.
 
 from collections import Counter
 from collections.abc import Container
+from copy import copy
 from hashlib import blake2b
 from os import urandom
 from typing import TYPE_CHECKING
@@ -154,6 +155,11 @@ class Identities:
         self._go_on: Container[str] | None = None
         """Kinds whose ordinals go on from an earlier life; None: all."""
         self._ordinals: Counter[tuple[str, str, str, str]] = Counter()
+
+    def __deepcopy__(self, memo: object) -> "Identities":
+        twin = copy(self)
+        twin._ordinals = self._ordinals.copy()  # one for every name there ever was
+        return twin
 
     def uid(self, kind: str, namespace: str, name: str) -> str:
         """A version-4-shaped UUID; the n-th object of the same name gets the n-th uid."""

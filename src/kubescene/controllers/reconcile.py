@@ -26,6 +26,9 @@ class ObjectKey(NamedTuple):
     namespace: str
     name: str
 
+    def __deepcopy__(self, memo: object) -> "ObjectKey":
+        return self  # nothing of it ever changes
+
 
 class Create(Struct, frozen=True):
     obj: JsonObject

@@ -41,7 +41,14 @@ from kubescene.what_if.shrinking import shrink, shrunk
 from kubescene.what_if.sizes import Recommenders, with_sizes
 from kubescene.what_if.upgrading import UpgradeFlags, upgrade
 from kubescene.what_if.used import recorded_usage
-from kubescene.what_if.worlds import controller_of, counted, is_live, placements, waiting_pods
+from kubescene.what_if.worlds import (
+    controller_of,
+    counted,
+    is_live,
+    placements,
+    pods_in,
+    waiting_pods,
+)
 
 
 class WhatIf:
@@ -128,7 +135,7 @@ class WhatIf:
             )
         running = sum(
             is_live(pod) and (controller_of(pod) or {}).get("kind") == "Job"
-            for pod in self.world.list("pods")
+            for pod in pods_in(self.world)
         )
         if running:
             told.append(

@@ -43,6 +43,7 @@ from kubescene.what_if.worlds import (
     key_of,
     node_of,
     percent,
+    pods_in,
     waiting_pods,
     why_waiting,
 )
@@ -120,7 +121,7 @@ class Balancing:
         loads = self._meant_loads()
         used = {
             node_of(pod)
-            for pod in self.world.list("pods")
+            for pod in pods_in(self.world)
             if node_of(pod) and is_live(pod) and not is_daemon(pod)
         }
         return Spread(
@@ -142,7 +143,7 @@ class Balancing:
         world = self.world
         nodes = {node["metadata"]["name"]: node for node in world.list("nodes")}
         meant = {name: nodes[name] for name in self._names}
-        pods = by_node(world.list("pods"))
+        pods = by_node([*pods_in(world)])
         loads = {load.name: load for load in self._meant_loads()}
         on = {name: pods.get(name, []) for name in meant}
         return Sight(meant, loads, on, self._thresholds)

@@ -15,6 +15,7 @@ from kubescene.what_if.worlds import (
     is_live,
     key_of,
     node_of,
+    pods_in,
     ready_by_workload,
     waiting_pods,
     why_waiting,
@@ -83,4 +84,4 @@ def applied(
 
 
 def _live(world: ClusterWorld) -> dict[str, JsonObject]:
-    return {key_of(pod): pod for pod in world.list("pods") if is_live(pod)}
+    return {key_of(pod): pod for pod in pods_in(world) if is_live(pod)}

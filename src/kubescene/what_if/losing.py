@@ -23,6 +23,7 @@ from kubescene.what_if.worlds import (
     is_ready,
     key_of,
     node_of,
+    pods_in,
     waiting_pods,
     why_waiting,
 )
@@ -157,7 +158,7 @@ def _lost(world: ClusterWorld, terms: Sequence[str], *, removed: bool, within: i
 def _running_on(world: ClusterWorld, names: Container[str]) -> list[JsonObject]:
     return [
         pod
-        for pod in world.list("pods")
+        for pod in pods_in(world)
         if node_of(pod) in names and is_live(pod) and not is_daemon(pod)
     ]
 
@@ -165,7 +166,7 @@ def _running_on(world: ClusterWorld, names: Container[str]) -> list[JsonObject]:
 def _terminating_on(world: ClusterWorld, names: Container[str]) -> list[str]:
     return sorted(
         key_of(pod)
-        for pod in world.list("pods")
+        for pod in pods_in(world)
         if node_of(pod) in names and "deletionTimestamp" in pod["metadata"]
     )
 

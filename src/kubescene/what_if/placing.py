@@ -24,6 +24,7 @@ from kubescene.what_if.worlds import (
     node_uses,
     percent,
     placements,
+    pods_in,
     waiting_pods,
     why_waiting,
 )
@@ -130,7 +131,7 @@ def _spread(name: str, world: ClusterWorld) -> tuple[Cell, ...]:
     """Nodes on which more than DaemonSets run, and the fullest of them."""
     on = Counter(
         node_of(pod)
-        for pod in world.list("pods")
+        for pod in pods_in(world)
         if node_of(pod) and is_live(pod) and not is_daemon(pod)
     )
     uses = node_uses(world).values()

@@ -23,6 +23,7 @@ from kubescene.what_if.worlds import (
     counted,
     is_live,
     percent,
+    pods_in,
     waiting_pods,
     why_waiting,
 )
@@ -58,7 +59,7 @@ class RightSized(NamedTuple):
 def asked_by(world: ClusterWorld) -> Counter[str]:
     """What all live pods ask for, waiting or not."""
     total = Counter[str]()
-    for pod in world.list("pods"):
+    for pod in pods_in(world):
         if is_live(pod):
             total.update(pod_requests(pod))
     return total

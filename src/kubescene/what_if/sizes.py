@@ -31,6 +31,7 @@ from kubescene.what_if.worlds import (
     is_live,
     key_of,
     node_of,
+    pods_in,
 )
 
 RESOURCES = (CPU, MEMORY)
@@ -92,7 +93,7 @@ class Recommenders:
         self._now = world.clock.now()
         self._owners = TopmostOwners(world)
         self._pods: defaultdict[TopmostOwner, list[JsonObject]] = defaultdict(list)
-        for pod in world.list("pods"):
+        for pod in pods_in(world):
             if is_live(pod):
                 self._pods[self._owners.of(pod)].append(pod)
         self._vpas = [each for each in snapshot.objects if each.get("kind") == VPA]

@@ -39,6 +39,7 @@ from kubescene.what_if.worlds import (
     is_live,
     key_of,
     node_of,
+    pods_in,
     twin_of,
     waiting_pods,
     why_waiting,
@@ -346,7 +347,7 @@ def _upgraded(world: ClusterWorld, nodes: Sequence[JsonObject], flags: UpgradeFl
     names = {node["metadata"]["name"] for node in nodes}
     lost = sorted(
         key_of(pod)
-        for pod in world.list("pods")
+        for pod in pods_in(world)
         if node_of(pod) in names and is_live(pod) and not is_daemon(pod)
         if owners.of(pod).kind not in MADE_AGAIN
     )

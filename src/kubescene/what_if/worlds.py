@@ -74,6 +74,12 @@ def why_waiting(pod: JsonObject) -> str:
     return ""
 
 
+def pods_in(world: ClusterWorld) -> Iterator[JsonObject]:
+    """All pods by namespace and name, as they are kept: nobody may change them."""
+    store = world.store
+    return (store.decoded(record) for record in store.list(PODS))
+
+
 def waiting_pods(world: ClusterWorld) -> dict[str, JsonObject]:
     """Live pods without a node, by ``NAMESPACE/NAME``."""
     return {
@@ -231,7 +237,7 @@ def counted(number: int, what: str) -> str:
 
 def placements(world: ClusterWorld) -> dict[str, str]:
     """The node of each pod that has not ended, empty if it waits."""
-    return {key_of(pod): node_of(pod) for pod in world.list("pods")}
+    return {key_of(pod): node_of(pod) for pod in pods_in(world)}
 
 
 HOSTNAME = "kubernetes.io/hostname"

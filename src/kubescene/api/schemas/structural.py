@@ -55,6 +55,9 @@ class Structural:
     defaults: tuple[tuple[str, JsonValue], ...] = ()
     """Properties that have a default, with it."""
 
+    def __deepcopy__(self, memo: object) -> "Structural":
+        return self  # nothing of it ever changes
+
     def below(self, key: str) -> "Structural | None":
         """The node of a member: that of its property, else that of all others."""
         return self.properties.get(key, self.additional)

@@ -28,6 +28,9 @@ class DaemonNode(Struct, frozen=True):
     labels: dict[str, str]
     taints: Sequence[JsonObject]
 
+    def __deepcopy__(self, memo: object) -> "DaemonNode":
+        return self  # nothing of it ever changes
+
 
 def daemon_tolerations(spec: JsonObject) -> list[JsonObject]:
     """The tolerations of a daemon pod: those of its template, and of what it can live with."""

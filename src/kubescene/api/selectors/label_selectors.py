@@ -60,6 +60,9 @@ class LabelSelector:
     _exact: tuple[tuple[str, str], ...] = field(init=False, compare=False, repr=False)
     _others: tuple[Requirement, ...] = field(init=False, compare=False, repr=False)
 
+    def __deepcopy__(self, memo: object) -> "LabelSelector":
+        return self  # nothing of it ever changes
+
     def __post_init__(self) -> None:
         exact = ((each.key, each.exact()) for each in self.requirements)
         others = (each for each in self.requirements if each.exact() is None)

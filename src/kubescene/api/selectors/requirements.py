@@ -54,6 +54,9 @@ class Requirement:
     _wanted: bool = field(init=False, compare=False, repr=False)
     _numeric: bool = field(init=False, compare=False, repr=False)
 
+    def __deepcopy__(self, memo: object) -> "Requirement":
+        return self  # nothing of it ever changes
+
     def __post_init__(self) -> None:
         numeric = self.operator in _NUMERIC
         bound = int64(self.values[0]) if numeric and len(self.values) == 1 else None

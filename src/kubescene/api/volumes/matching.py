@@ -18,6 +18,9 @@ class ClaimName(NamedTuple):
     name: str
     uid: str
 
+    def __deepcopy__(self, memo: object) -> "ClaimName":
+        return self  # nothing of it ever changes
+
 
 class VolumeShape(NamedTuple):
     """What a claim asks of a volume. ``size`` is in billionths, to compare exactly."""
@@ -47,6 +50,9 @@ class Volume(NamedTuple):
     is_available: bool
     is_deleting: bool
     storage_class: str
+
+    def __deepcopy__(self, memo: object) -> "Volume":
+        return self  # nothing of it ever changes
 
     @property
     def is_free(self) -> bool:

@@ -32,6 +32,9 @@ class Piece(NamedTuple):
     first: int
     size: int
 
+    def __deepcopy__(self, memo: object) -> "Piece":
+        return self  # nothing of it ever changes
+
 
 class Blocks:
     """Which blocks of the pod network are taken."""

@@ -6,6 +6,7 @@ event for the pods that wait.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 from typing import Any, TypeAlias
 
 from kubescene.api.records.changes import Change, ChangeType
@@ -71,6 +72,15 @@ class Informer:
         self.version = 0
         self.spec_version = 0
         self._log: ChangeLog[tuple[str, str]] = ChangeLog()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Informer":
+        twin: Informer = object.__new__(Informer)
+        memo[id(self)] = twin
+        for name, value in vars(self).items():
+            # Objects are read-only: only who they are is the twin's own.
+            own = dict(value) if name == "_objects" else deepcopy(value, memo)
+            setattr(twin, name, own)
+        return twin
 
     def start(self, client: Client, gvk: GroupVersionKind) -> None:
         """Take in what exists, which is news to nobody, and then follow."""

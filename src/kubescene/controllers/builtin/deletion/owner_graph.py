@@ -24,6 +24,9 @@ class Dependent(msgspec.Struct, frozen=True, gc=False):
     uid: str
     references: References
 
+    def __deepcopy__(self, memo: object) -> "Dependent":
+        return self  # nothing of it ever changes
+
     @property
     def ref(self) -> ObjectRef:
         return ObjectRef(self.gvk, self.name, self.namespace)

@@ -40,6 +40,9 @@ class Zone(NamedTuple):
     region: str
     zone: str
 
+    def __deepcopy__(self, memo: object) -> "Zone":
+        return self  # nothing of it ever changes
+
 
 def zone_of(labels: Mapping[str, str]) -> Zone:
     """That of a node with these labels; a beta label that is present wins."""

@@ -32,6 +32,9 @@ class OwnedPod(msgspec.Struct, frozen=True, gc=False):
     ready_since: int | None
     labels: Labels
 
+    def __deepcopy__(self, memo: object) -> "OwnedPod":
+        return self  # nothing of it ever changes
+
 
 def owned_pod(pod: JsonObject, labels: Labels | None = None) -> OwnedPod:
     """The summary of a pod, whose ``labels`` may be known already."""

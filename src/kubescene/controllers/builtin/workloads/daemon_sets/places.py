@@ -45,6 +45,9 @@ class DaemonPod(Struct, frozen=True, gc=False):
     ready_since: int | None
     deleting: bool
 
+    def __deepcopy__(self, memo: object) -> "DaemonPod":
+        return self  # nothing of it ever changes
+
     def is_available(self, delay: int, now: int) -> bool:
         """Whether it has been ready for so long."""
         since = self.ready_since
@@ -165,6 +168,9 @@ class DaemonPlace(Struct, frozen=True):
     """An old pod beside a new one that is available."""
     surplus: tuple[str, ...] = ()
     """Pods that have to go."""
+
+    def __deepcopy__(self, memo: object) -> "DaemonPlace":
+        return self  # nothing of it ever changes
 
 
 NOTHING_THERE = DaemonPlace()

@@ -22,6 +22,9 @@ class Limits(msgspec.Struct, frozen=True, gc=False):
     unavailable: int = 0
     rolling: bool = True
 
+    def __deepcopy__(self, memo: object) -> "Limits":
+        return self  # nothing of it ever changes
+
     @property
     def most(self) -> int:
         """Pods of all sets together, at most."""

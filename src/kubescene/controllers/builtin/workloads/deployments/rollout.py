@@ -24,6 +24,9 @@ class Rollout(msgspec.Struct, frozen=True):
     new: OwnedSet | None
     olds: tuple[OwnedSet, ...]
 
+    def __deepcopy__(self, memo: object) -> "Rollout":
+        return self  # nothing of it ever changes
+
     @property
     def sets(self) -> tuple[OwnedSet, ...]:
         """All of them, the new one last."""
@@ -72,6 +75,9 @@ class Standing(msgspec.Struct, frozen=True):
 
     rollout: Rollout
     owned: Sequence[JsonObject]
+
+    def __deepcopy__(self, memo: object) -> "Standing":
+        return self  # nothing of it ever changes
 
     def renewed(self, deployment: JsonObject, owned: Sequence[JsonObject]) -> Rollout | None:
         """The rollout with the statuses of now; None if more may have changed."""

@@ -27,6 +27,9 @@ class OwnedSet(msgspec.Struct, frozen=True):
     most: int | None = None
     obj: JsonObject = {}
 
+    def __deepcopy__(self, memo: object) -> "OwnedSet":
+        return self  # nothing of it ever changes
+
     @property
     def is_active(self) -> bool:
         return self.size > 0

@@ -47,6 +47,9 @@ class JobPod(Struct, frozen=True):
     failures: int = 0
     ignored_failures: int = 0
 
+    def __deepcopy__(self, memo: object) -> "JobPod":
+        return self  # nothing of it ever changes
+
     @property
     def active(self) -> bool:
         return not self.deleting and self.phase not in _ENDED

@@ -140,6 +140,9 @@ class JobBackOff(NamedTuple):
     failures: int = 0
     last_failure: int | None = None
 
+    def __deepcopy__(self, memo: object) -> "JobBackOff":
+        return self  # nothing of it ever changes
+
     def after(self, succeeded: Sequence[JobPod], failed: Sequence[JobPod]) -> "JobBackOff":
         """With pods that have ended since."""
         if not failed:

@@ -35,6 +35,9 @@ class StatefulReplica(Struct, frozen=True, gc=False):
     labelled: bool
     """Whether its labels say its name."""
 
+    def __deepcopy__(self, memo: object) -> "StatefulReplica":
+        return self  # nothing of it ever changes
+
     @property
     def is_ready(self) -> bool:
         return self.phase == "Running" and self.ready_since is not None
