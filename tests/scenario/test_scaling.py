@@ -140,6 +140,11 @@ OF_MEMORY = {
             "it comes at 99h, and 3m pass",
         ),
         (
+            [traffic(arrivals={"pattern": "replay", "replay": {"arrivals": ["1s", "4m", "2m"]}})],
+            "spec.arrivals.replay.arrivals[1] of Traffic default/web has no effect: "
+            "it comes at 4m, and 3m pass",
+        ),
+        (
             [series(points=[{"at": "181s", "value": 1}])],
             "spec.points[0] of MetricSeries default/web has no effect: "
             "it comes at 181s, and 3m pass",

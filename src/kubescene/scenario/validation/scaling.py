@@ -22,6 +22,8 @@ TARGETS = ("Deployment", "ReplicaSet", "ReplicationController", "Service", "Stat
 """Kinds whose objects have the names that operations give them."""
 OF_REQUESTS = frozenset({"requests_per_second", "concurrent_requests"})
 """What a Traffic measures of pods and Services."""
+LISTED = 10_000
+"""More times than that nobody writes by hand."""
 VAIN = "has no effect"
 UNASKED = "it goes by requests, and none come: create a Traffic"
 
@@ -189,21 +191,33 @@ def _goes_by(each: Created) -> Sequence[str]:
 
 
 def _late(each: Created) -> Iterator[tuple[str, str]]:
-    """Points that come after the end."""
-    spec, where = each.spec, "spec"
+    """The first point, or request, that comes after the end."""
+    spec, where = each.spec, "spec.points"
+    times = [point.get("at") for point in _dicts(spec.get("points"))]
     if each.kind == TRAFFIC:
         arrivals = _dict(spec.get("arrivals"))
-        spec, where = _dict(arrivals.get("piecewise")), "spec.arrivals.piecewise"
+        given = _dict(arrivals.get("piecewise")).get("points")
+        where, times = (
+            "spec.arrivals.piecewise.points",
+            [point.get("at") for point in _dicts(given)],
+        )
+        recorded = _dict(arrivals.get("replay")).get("arrivals")
+        if isinstance(recorded, list):
+            where, times = "spec.arrivals.replay.arrivals", recorded
     elif each.kind != SERIES:
         return
-    for place, point in enumerate(_dicts(spec.get("points"))):
+    if not each.passing:
+        return
+    # As many come of a file, which are in order: then the last one tells.
+    first = len(times) - 1 if len(times) > LISTED else 0
+    for place, time in enumerate(times[first:], first):
         try:
-            at = parse_duration(str(point.get("at")))
+            at = parse_duration(str(time))
         except ValueError:
             return  # a fault, and told as one
-        if at > each.passing > 0:
-            what = f"{where}.points[{place}] of {shown(each.place)}"
-            yield what, f"it comes at {point['at']}, and {format_duration(each.passing)} pass"
+        if at > each.passing:
+            what = f"{where}[{place}] of {shown(each.place)}"
+            yield what, f"it comes at {time}, and {format_duration(each.passing)} pass"
             return
 
 
