@@ -174,6 +174,23 @@ def test_a_finished_job_goes_with_its_pods_after_its_time(cluster: kubescene.Clu
     assert cluster.list("jobs") == cluster.list("pods") == []
 
 
+def test_a_job_that_is_due_once_more_and_there_has_ended_all_the_same(
+    cluster: kubescene.Cluster,
+) -> None:
+    """Somebody has set the clock of a CronJob back: its Job cannot be made again."""
+    cluster.create(cron_job(schedule="0 * * * *"))
+    cluster.advance("60m")
+    cluster.settle()
+    back = {"status": {"lastScheduleTime": "2025-12-31T00:00:00Z"}}
+    cluster.patch("cronjobs", "cj", back, patch_type="merge", subresource="status")
+    end(cluster, names(cluster, "Running")[0])
+    cluster.settle()
+    status = cluster.get("cronjobs", "cj")["status"]
+    assert "active" not in status
+    assert status["lastSuccessfulTime"] == "2026-01-01T01:00:00Z"
+    assert len(cluster.list("jobs")) == 1
+
+
 def test_a_suspended_cron_job_rests(cluster: kubescene.Cluster) -> None:
     cluster.create(cron_job(suspend=True))
     cluster.advance("10m")

@@ -107,12 +107,19 @@ class CronJobReconciler:
     def refused(
         self, key: ObjectKey, write: Write, error: ApiError, reader: Reader, now: int
     ) -> Plan:
-        """A Job that is there already, or not any more, needs nothing; others are told of."""
-        del now
+        """A Job that is there already, or not any more, needs nothing; others are told of.
+
+        What else was to be said of the Jobs is written all the same.
+        """
         cron_job = reader.find(ObjectRef(CRON_JOB, key.name, key.namespace))
         if cron_job is not None and isinstance(write, Create):
             self._made[cron_job["metadata"]["uid"]].pop(write.obj["metadata"]["name"], None)
-        if cron_job is None or isinstance(error, AlreadyExistsError | NotFoundError):
+        if cron_job is not None and isinstance(error, AlreadyExistsError):
+            uid = cron_job["metadata"]["uid"]
+            jobs = [*self._jobs[uid].values()]
+            look = CronJobPass(cron_job, jobs, self._made[uid], now, makes=False)
+            return Plan(look.plan().writes)
+        if cron_job is None or isinstance(error, NotFoundError):
             return NOTHING
         if error.has_cause("NamespaceTerminating"):
             return NOTHING
@@ -161,6 +168,8 @@ class CronJobPass(Struct):
     jobs: list[ChildJob]
     made: dict[str, int]
     now: int
+    makes: bool = True
+    """Whether it may make a Job."""
     notices: list[Notice] = []
     writes: list[Write] = []
     active: list[JsonObject] = []
@@ -182,7 +191,7 @@ class CronJobPass(Struct):
         self._clean_up()
         self._look_at_jobs()
         requeue = None
-        if "deletionTimestamp" not in self.cron_job["metadata"]:
+        if self.makes and "deletionTimestamp" not in self.cron_job["metadata"]:
             requeue = self._run_if_due()
         self._write_status()
         return Plan(self.writes, requeue, self.notices)
