@@ -100,6 +100,8 @@ class SeenPod:
         return not (is_static or self.is_mirror or self.is_daemon)
 
     def is_expendable(self, cutoff: int) -> bool:
+        if self.info.priority >= cutoff:
+            return False  # As almost always, and then nobody decodes it.
         priority = self.object["spec"].get("priority")
         return priority is not None and priority < cutoff
 
