@@ -409,6 +409,23 @@ def test_a_node_pool_needs_karpenter_time_and_offers(
     assert [each.endswith(said) for each in found] == [True] * bool(said)
 
 
+def test_static_capacity_of_a_node_pool_is_named() -> None:
+    catalogue = {"apiVersion": "kubescene.dev/v1alpha1", "kind": "InstanceCatalogue"}
+    kind = {"name": "m", "capacity": {"cpu": "1", "memory": "1Gi"}, "offers": []}
+    pool = {"apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": {"name": "p"}}
+    spec = {"replicas": 2, "template": {"spec": {"requirements": []}}}
+    builder = ScenarioBuilder("s").create({**pool, "spec": spec})
+    builder.create({**catalogue, "metadata": {"name": "c"}, "spec": {"instanceTypes": [kind]}})
+    scenario = builder.build()
+    advanced = {"id": "t", "step": 1, "advanceOperation": {"duration": "1m"}}
+    scenario["spec"]["operations"].append(advanced)
+    scenario["spec"]["simulation"] = {"karpenter": {}}
+    read = parse_spec(scenario)
+    players = Players.of(read, ["karpenter"], SchedulerOptions())
+    found = [each.what for each in unsimulated(read, players)]
+    assert found == ["a NodePool with replicas"]
+
+
 CAPACITY_TYPE = "karpenter.sh/capacity-type"
 
 

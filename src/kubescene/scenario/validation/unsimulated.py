@@ -142,6 +142,7 @@ UNCLASSED = "the cluster autoscaler answers requests of the classes {} alone"
 NODE_POOL = ("karpenter.sh", "NodePool")
 UNORDERED = "nobody orders machines for it: add `spec.simulation.karpenter: {}`"
 UNBATCHED = "no time passes, and Karpenter waits for more pods: add an `advanceOperation`"
+STATIC = "static capacity is not simulated, and such a pool orders nothing: leave `replicas` out"
 UNCATALOGUED = "nothing is offered: create an InstanceCatalogue"
 CATALOGUE = ("kubescene.dev", "InstanceCatalogue")
 REPLACING = "replacing nodes of a NodePool by cheaper ones"
@@ -562,6 +563,8 @@ def _of_node_pool(pool: JsonObject, players: Players) -> Iterator[Use]:
         yield NODE_POOL[1], UNBATCHED
     elif not players.offered:
         yield NODE_POOL[1], UNCATALOGUED
+    elif any(each is not None for each in _at(pool, "spec.replicas")):
+        yield f"a {NODE_POOL[1]} with replicas", STATIC
     elif not players.spot and _replaces(pool):
         yield REPLACING, SPOTLESS
 
