@@ -310,13 +310,15 @@ RBAC = "rbac.authorization.k8s.io"
 
 def test_a_token_of_an_account_ends(server: Server, security: Security, admin: Https) -> None:
     account(admin)
-    token = issued(admin, expirationSeconds=600)
     clocks = server.cluster.registry.clocks
+    begun = clocks.server.now()
+    clocks.server = VirtualClock(begun)
+    token = issued(admin, expirationSeconds=600)
     with closing(Https(server, security, token)) as robot:
         assert robot.get("/version").status == 200
-        clocks.server = VirtualClock(clocks.server.now() + 599 * SECOND)
+        clocks.server = VirtualClock(begun + 599 * SECOND)
         assert robot.get("/version").status == 200
-        clocks.server = VirtualClock(clocks.server.now() + 2 * SECOND)
+        clocks.server = VirtualClock(begun + 600 * SECOND)
         assert robot.get("/version").status == 401
     told = admin.post(f"{REVIEWS}/tokenreviews", {"spec": {"token": token}}).json["status"]
     assert told == {

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from apiserver.http import Http, Reply
+from kubescene.api.consultations import MOST_TURNS
 from kubescene.apiserver.server import Server
 from kubescene.testing.builders import make_pod
 from kubescene.types import JsonObject
@@ -199,6 +200,33 @@ def test_what_became_another_object_meanwhile_is_reviewed_again(
     assert reply.json["data"] == {"count": "1", "mine": "x"}
     seen = [each["object"]["data"] for each in program.requests("/meddle")]
     assert seen == [{"count": "0", "mine": "x"}, {"count": "1"}, {"count": "1", "mine": "x"}]
+    other.close()
+
+
+def test_what_never_stays_the_same_is_given_up(
+    http: Http, server: Server, program: WebhookProgram
+) -> None:
+    http.post(MAPS, config_map(count="0"))
+    other = Http(server.host, server.port)
+
+    def meddle(review: JsonObject) -> JsonObject:
+        if review["request"]["object"]["data"].get("mine"):
+            count = str(len(program.asked))
+            assert other.patch(f"{MAPS}/a", {"data": {"count": count}}).status == 200
+        return ALLOWED
+
+    program.answers["/meddle"] = meddle
+    hook = webhook("meddle.example.com", program.config("/meddle"))
+    put(http, configuration("Validating", "v", hook))
+    reply = http.patch(f"{MAPS}/a", {"data": {"mine": "x"}})
+    assert reply.status == 409
+    assert reply.message == (
+        'Operation cannot be fulfilled on configmaps "a": the object has been modified; please '
+        "apply your changes to the latest version and try again"
+    )
+    mine = [each for each in program.requests("/meddle") if each["object"]["data"].get("mine")]
+    assert len(mine) == MOST_TURNS
+    assert "mine" not in http.get(f"{MAPS}/a").json["data"]
     other.close()
 
 

@@ -209,6 +209,9 @@ class _Uvicorn(uvicorn.Server):
         self._app.end_waits()
         self._app.traffic.stop()
         await super().shutdown(sockets=sockets)
+        if self.server_state.tasks:
+            # They were told to end, and have an answer to give.
+            await asyncio.wait(list(self.server_state.tasks), timeout=GRACE_S)
         # Over TLS one may still wait for its client to say goodbye, and the loop then for ever.
         for connection in list(self.server_state.connections):
             connection.transport.abort()
