@@ -8,6 +8,7 @@ import pytest
 from kubescene.actors import Actor
 from kubescene.api.options import WriteOptions
 from kubescene.api.patching.patches import PatchType
+from kubescene.api.schemas.definition_parts import conversion_in_vain
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.client import DirectClient, ObjectRef
 from kubescene.errors import (
@@ -431,3 +432,26 @@ def test_deeply_nested_object_is_a_bad_request(client: DirectClient) -> None:
         value = {"a": value}
     with pytest.raises(BadRequestError, match="nested too deeply"):
         client.create(widget(deep=value))
+
+
+@pytest.mark.parametrize(
+    ("strategy", "versions", "is_told"),
+    [
+        ("Webhook", [(True, True), (True, False)], True),
+        ("Webhook", [(False, True), (True, False)], True),
+        ("Webhook", [(True, True), (False, False)], False),
+        ("Webhook", [(True, True)], False),
+        ("None", [(True, True), (True, False)], False),
+    ],
+)
+def test_only_who_counts_on_a_webhook_is_told_that_nobody_calls_it(
+    strategy: str, versions: list[tuple[bool, bool]], is_told: bool
+) -> None:
+    """Each version says whether it is served, and whether it is the stored one."""
+    told = conversion_in_vain(
+        {
+            "conversion": {"strategy": strategy},
+            "versions": [{"served": served, "storage": storage} for served, storage in versions],
+        }
+    )
+    assert bool(told) == is_told
