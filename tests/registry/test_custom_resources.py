@@ -153,6 +153,26 @@ def test_invalid_objects_are_refused(client: DirectClient, spec: Any, message: s
     assert caught.value.message == message
 
 
+@pytest.mark.parametrize("held", ["one", "some"])
+def test_embedded_objects_are_looked_at_wherever_they_are(client: DirectClient, held: str) -> None:
+    whole = {
+        "type": "object",
+        "x-kubernetes-embedded-resource": True,
+        "x-kubernetes-preserve-unknown-fields": True,
+    }
+    kinds = {"one": whole, "some": {"type": "array", "items": whole}}
+    spec = {"type": "object", "properties": kinds}
+    schema = {"type": "object", "properties": {"spec": spec}}
+    client.create(definition(version("v1", schema=schema, subresources={})))
+    sound: Any = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}}
+    client.create(widget("good", **{held: sound if held == "one" else [sound, sound]}))
+    bad: Any = {"apiVersion": "v1", "metadata": {"name": "p"}}
+    with pytest.raises(InvalidError) as caught:
+        client.create(widget("bad", **{held: bad if held == "one" else [sound, bad]}))
+    place = "spec.one.kind" if held == "one" else "spec.some[1].kind"
+    assert f"{place}: Required value" in caught.value.message
+
+
 def test_negative_replicas_are_refused_by_the_scale_path(client: DirectClient) -> None:
     schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     client.create(definition(version("v1", schema=schema)))

@@ -6,6 +6,7 @@ import json
 import tarfile
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -15,11 +16,14 @@ import kubescene
 from dumped import dump, items, placed, shop
 from kubescene.errors import KubesceneError, SnapshotError
 from kubescene.snapshots import Snapshot, read_snapshot, restore, sources
+from kubescene.snapshots.readers.interface import FoundObjects
 from kubescene.snapshots.readers.kubectl import KubectlReader
 from kubescene.snapshots.readers.table import reader_for, readers
+from kubescene.snapshots.snapshot import snapshot_of
 from kubescene.snapshots.sources import SnapshotSource
 from kubescene.testing import make_node, make_pod
 from kubescene.types import JsonObject
+from registry.confusion import CONFUSED
 
 SAMPLES = Path(__file__).parent / "samples"
 NODE = make_node("n").cpu("4").build()
@@ -326,6 +330,43 @@ def test_objects_that_nobody_here_would_take_are_told_with_the_reason(tmp_path: 
     assert [node["metadata"]["name"] for node in cluster.list("nodes")] == ["n"]
 
 
+@pytest.mark.parametrize("part", ["apiVersion", "kind", "name", "uid", "controller", None])
+@pytest.mark.parametrize("kind", ["Pod", "ReplicaSet"])
+def test_a_reference_to_an_owner_may_be_of_any_form(kind: str, part: str | None) -> None:
+    """Whose parts are not text makes an object one that is left out, and told."""
+    labels = {"app": "web", "pod-template-hash": "abc"}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": []}}
+    spec = {"selector": {"matchLabels": labels}, "template": template}
+    web = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "web", "namespace": "default", "uid": "u"},
+        "spec": {"selector": {"matchLabels": {"app": "web"}}, "template": template},
+    }
+    for value in CONFUSED:
+        owner: Any = {
+            "apiVersion": "apps/v1",
+            "kind": "ReplicaSet" if kind == "Pod" else "Deployment",
+            "name": "web-abc" if kind == "Pod" else "web",
+            "uid": "gone" if kind == "Pod" else "u",
+            "controller": True,
+        }
+        owner = value if part is None else {**owner, part: value}
+        metadata = {"name": "web-abc", "namespace": "default", "uid": "s", "labels": labels}
+        obj = {
+            "apiVersion": "v1" if kind == "Pod" else "apps/v1",
+            "kind": kind,
+            "metadata": {**metadata, "ownerReferences": [owner]},
+            "spec": {"containers": [{"name": "c", "image": "x"}]} if kind == "Pod" else spec,
+        }
+        snapshot = snapshot_of([FoundObjects(iter([obj, web, NODE]))])
+        told = [*snapshot.unknowns, *restore(kubescene.Cluster().registry, snapshot)]
+        assert all(isinstance(each, str) for each in told)
+        if part not in ("controller", None) and not isinstance(value, str | None):
+            reason = f"its metadata.ownerReferences[].{part} is of the wrong type"
+            assert snapshot.left_out[kind, reason] == 1
+
+
 MEMBERS = (
     *("metadata", "spec", "status", "name", "namespace", "ownerReferences", "labels", "time"),
     *("template", "containers", "volumes", "kind", "conditions", "uid", "controller", "nodeName"),
@@ -362,9 +403,6 @@ KINDS = st.sampled_from(
 def test_objects_of_any_form_are_restored_or_told(
     kind: tuple[str, str], metadata: object, spec: object, status: object, name: bool
 ) -> None:
-    from kubescene.snapshots.readers.interface import FoundObjects
-    from kubescene.snapshots.snapshot import snapshot_of
-
     if name and isinstance(metadata, dict):
         metadata = {**metadata, "name": "x", "namespace": "default"}
     obj = {

@@ -132,6 +132,7 @@ PARTS_OF_METADATA: Mapping[str, type] = {
     "ownerReferences": list,
     "uid": str,
 }
+PARTS_OF_REFERENCE = ("apiVersion", "kind", "name", "uid")
 TEMPLATED = frozenset({"Deployment", "ReplicaSet", "StatefulSet", "DaemonSet"})
 
 
@@ -143,15 +144,23 @@ def misshapen(obj: JsonObject, metadata: JsonObject) -> str | None:
     for name, kind in PARTS_OF_METADATA.items():
         if metadata.get(name) is not None and not isinstance(metadata[name], kind):
             return f"metadata.{name}"
-    if obj["kind"] in TEMPLATED and obj["apiVersion"] == "apps/v1":
-        for name in ("template", "selector"):
-            if not isinstance((obj.get("spec") or {}).get(name), dict):
-                return f"spec.{name}"
-        of_template = obj["spec"]["template"].get("metadata")
-        if of_template is not None and not isinstance(of_template, dict):
-            return "spec.template.metadata"
-        if not isinstance((of_template or {}).get("labels") or {}, dict):
-            return "spec.template.metadata.labels"
+    for reference in _dicts(metadata.get("ownerReferences")):
+        for name in PARTS_OF_REFERENCE:
+            if not isinstance(reference.get(name), str | None):
+                return f"metadata.ownerReferences[].{name}"
+    is_templated = obj["kind"] in TEMPLATED and obj["apiVersion"] == "apps/v1"
+    return _misshapen_template(obj) if is_templated else None
+
+
+def _misshapen_template(obj: JsonObject) -> str | None:
+    for name in ("template", "selector"):
+        if not isinstance((obj.get("spec") or {}).get(name), dict):
+            return f"spec.{name}"
+    of_template = obj["spec"]["template"].get("metadata")
+    if of_template is not None and not isinstance(of_template, dict):
+        return "spec.template.metadata"
+    if not isinstance((of_template or {}).get("labels") or {}, dict):
+        return "spec.template.metadata.labels"
     return None
 
 
