@@ -165,10 +165,12 @@ def test_embedded_objects_are_looked_at_wherever_they_are(client: DirectClient, 
     schema = {"type": "object", "properties": {"spec": spec}}
     client.create(definition(version("v1", schema=schema, subresources={})))
     sound: Any = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}}
-    client.create(widget("good", **{held: sound if held == "one" else [sound, sound]}))
+    given: dict[str, Any] = {held: sound if held == "one" else [sound, sound]}
+    client.create(widget("good", **given))
     bad: Any = {"apiVersion": "v1", "metadata": {"name": "p"}}
+    given = {held: bad if held == "one" else [sound, bad]}
     with pytest.raises(InvalidError) as caught:
-        client.create(widget("bad", **{held: bad if held == "one" else [sound, bad]}))
+        client.create(widget("bad", **given))
     place = "spec.one.kind" if held == "one" else "spec.some[1].kind"
     assert f"{place}: Required value" in caught.value.message
 
