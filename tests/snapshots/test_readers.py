@@ -418,3 +418,16 @@ def test_objects_of_any_form_are_restored_or_told(
         return
     told = [*snapshot.unknowns, *restore(kubescene.Cluster().registry, snapshot)]
     assert all(isinstance(each, str) for each in told)
+
+
+def test_lists_that_are_too_deep_and_sizes_that_lie_are_refused_at_once(tmp_path: Path) -> None:
+    deep = tmp_path / "deep.json"
+    deep.write_text('{"kind":"List","items":' + "[" * 200_000 + "]" * 200_000 + "}")
+    with pytest.raises(SnapshotError, match=r"deep\.json: not valid JSON: depth limit exceeded"):
+        read_snapshot(deep)
+    member = tarfile.TarInfo("resources/pods/namespaces/a/p.json")
+    member.size = 1 << 40
+    lying = tmp_path / "lying.tar"
+    lying.write_bytes(member.tobuf(format=tarfile.GNU_FORMAT) + b"{}")
+    with pytest.raises(SnapshotError, match=r"bytes: resources/.*/p\.json claims 1099511627776"):
+        read_snapshot(lying)

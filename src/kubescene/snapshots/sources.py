@@ -152,6 +152,11 @@ class SnapshotSource:
                     if number >= MAX_FILES:
                         raise SnapshotError(f"more than {MAX_FILES} files", where=self.where)
                     name = member.name.removeprefix("./")
+                    if member.size > MAX_BYTES:  # to skip it would take as long as it claims
+                        raise SnapshotError(
+                            f"it holds more than {MAX_BYTES} bytes: {name} claims {member.size}",
+                            where=self.where,
+                        )
                     path = PurePosixPath(name)
                     if not member.isreg() or path.is_absolute() or ".." in path.parts:
                         continue  # folders, links, devices, and what would lie elsewhere

@@ -55,7 +55,7 @@ def _large_list(text: bytes) -> _ListOfRaw | None:
     try:
         found = msgspec.json.decode(text, type=_ListOfRaw)
         named = msgspec.json.decode(found.metadata or b"{}", type=_NameOf)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (RecursionError, msgspec.DecodeError, UnicodeDecodeError):
         return None
     return found if found.kind.endswith("List") and not named.name else None
 
