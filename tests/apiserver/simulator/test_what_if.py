@@ -14,6 +14,8 @@ import pytest
 
 from apiserver.http import Http
 from kubescene.apiserver.server import Server
+from kubescene.apiserver.simulator import what_if
+from kubescene.clock import SECOND, WallClock
 from kubescene.errors import ConfigurationError
 from kubescene.snapshots.snapshot import read_snapshot
 from kubescene.testing import make_node, make_pod
@@ -131,42 +133,48 @@ def test_every_question_of_the_table_is_answered(
     assert answered(tmp_path, question, fields).sentence
 
 
-def asking() -> list[int]:
-    """Processes of ours that answer a question, or have ended unheard."""
-    found = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            told = (folder / "cmdline").read_bytes()
-            parent = (folder / "stat").read_text().rpartition(")")[2].split()[1]
-        except OSError:
-            continue
-        if b"kubescene.what_if.questions" in told and int(parent) == os.getpid():
-            found.append(int(folder.name))
-    return sorted(found)
+SLEEPS = (sys.executable, "-c", "import sys, time; sys.stdin.read(); time.sleep(3600)")
+"""Somebody who thinks about a question for an hour."""
+
+
+def sleeping(folder: Path) -> bool:
+    """Whether a process of ours sleeps over a question, or has ended unheard."""
+    try:
+        parent = (folder / "stat").read_text().rpartition(")")[2].split()[1]
+        return (
+            int(parent) == os.getpid()
+            and b"time.sleep(3600)" in folder.joinpath("cmdline").read_bytes()
+        )
+    except OSError:
+        return False
+
+
+def becomes(*, asked: bool) -> None:
+    """Wait until there is such a process, or none any more."""
+    clock = WallClock()
+    end = clock.now() + 90 * SECOND
+    while any(map(sleeping, Path("/proc").glob("[0-9]*"))) is not asked:
+        assert clock.now() < end
+        Event().wait(0.02)
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are seen in /proc")
-def test_who_leaves_ends_the_question(http: Http, snapshot: str) -> None:
-    many = {"kind": "List", "apiVersion": "v1", "items": [*small(), *crowd()]}
-    body = orjson.dumps({"question": "upgrade", "snapshot": json.dumps(many)})
+def test_who_leaves_ends_the_question(
+    http: Http, snapshot: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    body = orjson.dumps({"question": "upgrade", "snapshot": snapshot})
     head = f"POST {PLACE} HTTP/1.1\r\nHost: 127.0.0.1:{http.port}\r\n"
     head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
-    client = socket.create_connection((http.host, http.port))
-    client.sendall(head.encode() + body)
-    while not asking():
-        Event().wait(0.01)
-    client.close()
-    while asking():
-        Event().wait(0.01)
-    reply = http.post(
-        PLACE, {"question": "fit", "fields": {"objects": pod_of("1")}, "snapshot": snapshot}
-    )
+    with monkeypatch.context() as patched:
+        patched.setattr(what_if, "COMMAND", SLEEPS)
+        client = socket.create_connection((http.host, http.port))
+        client.sendall(head.encode() + body)
+        becomes(asked=True)
+        client.close()
+        becomes(asked=False)
+    fields = {"objects": pod_of("1")}
+    reply = http.post(PLACE, {"question": "fit", "fields": fields, "snapshot": snapshot})
     assert reply.status == 200  # the turn is given back
-
-
-def crowd() -> list[JsonObject]:
-    """Enough that an upgrade takes minutes."""
-    return [make_node(f"crowd-{each}").cpu("4").build() for each in range(3_000)]
 
 
 def test_the_process_answers_on_one_line(tmp_path: Path, snapshot: str) -> None:
