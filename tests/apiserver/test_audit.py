@@ -13,7 +13,7 @@ from apiserver.http import Http, config_map, pod
 from commands import kubescene as command
 from kubescene.apiserver.access import Attributes
 from kubescene.apiserver.access.security import secured
-from kubescene.apiserver.audit import AuditLog, AuditTrail, Policy, read_policy
+from kubescene.apiserver.audit import AuditLog, AuditPolicy, AuditTrail, read_policy
 from kubescene.apiserver.audit import trail as trails
 from kubescene.apiserver.server import Server
 from kubescene.errors import ConfigurationError
@@ -25,7 +25,7 @@ MAPS = "/api/v1/namespaces/default/configmaps"
 EVERYTHING = HEAD + "omitStages: [RequestReceived]\nrules: [{level: RequestResponse}]\n"
 
 
-def policy(folder: Path, text: str) -> Policy:
+def policy(folder: Path, text: str) -> AuditPolicy:
     path = folder / "policy.yaml"
     path.write_text(text)
     return read_policy(path)

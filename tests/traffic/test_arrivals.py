@@ -12,8 +12,8 @@ from kubescene.clock import SECOND, Stream
 from kubescene.errors import TrafficError
 from kubescene.flows import patterns
 from kubescene.flows.arrivals import ONE, ArrivalWindow, SpacedArrivals, Spacing
-from kubescene.flows.packed import LONGEST_LINE, PackedError, unpacked_lines
 from kubescene.flows.patterns import RatePoint
+from kubescene.flows.sources import LONGEST_LINE, PackedError, unpacked_lines
 from kubescene.traffic.spec.fields import TrafficSpec
 from kubescene.traffic.spec.files import arrivals_of
 from kubescene.traffic.spec.loading import spec_of

@@ -63,7 +63,7 @@ def read_limits(text: str) -> GroupLimits:
     return GroupLimits(int(found[1]), int(found[2]))
 
 
-class Pool(NamedTuple):
+class MachinePool(NamedTuple):
     """A node group, and the nodes that are its machines."""
 
     group: JsonObject
@@ -84,7 +84,7 @@ def pools_of(
     limits: GroupLimits,
     boot: str,
     prices: Prices | None,
-) -> list[Pool]:
+) -> list[MachinePool]:
     """The groups that a file says, else those that nodes with equal pool, type, zone and size are.
 
     Nodes of the control plane, and with a file those of no group in it, belong to none.
@@ -119,7 +119,7 @@ def _name(parts: Sequence[str], taken: set[str]) -> str:
 
 def _found(
     nodes: Sequence[JsonObject], name: str, limits: GroupLimits, boot: str, prices: Prices | None
-) -> Pool:
+) -> MachinePool:
     most = max(FACTOR * len(nodes), LEAST_MOST) if limits.most is None else limits.most
     spec: JsonObject = {
         "min": min(limits.least, len(nodes)),
@@ -128,12 +128,12 @@ def _found(
     }
     if zone := zone_of(nodes[0]):
         spec["zones"] = [zone]
-    return Pool(_group(name, spec, nodes, prices), nodes)
+    return MachinePool(_group(name, spec, nodes, prices), nodes)
 
 
 def _given(
     group: JsonObject, nodes: Sequence[JsonObject], boot: str, prices: Prices | None
-) -> Pool:
+) -> MachinePool:
     name = group["metadata"]["name"]
     members = [node for node in nodes if name in (labels_of(node).get(LABEL), pool_of(node))]
     spec = dict(group.get("spec") or {})
@@ -148,7 +148,7 @@ def _given(
         raise ConfigurationError(
             f"NodeGroup {name}: max is {spec['max']}, and {len(members)} nodes are there"
         )
-    return Pool(_group(name, spec, members, prices), members)
+    return MachinePool(_group(name, spec, members, prices), members)
 
 
 def _group(
@@ -197,7 +197,7 @@ def template_of(nodes: Sequence[JsonObject]) -> JsonObject:
     }
 
 
-def with_machines(objects: Sequence[JsonObject], pools: Sequence[Pool]) -> list[JsonObject]:
+def with_machines(objects: Sequence[JsonObject], pools: Sequence[MachinePool]) -> list[JsonObject]:
     """The snapshot's objects, with the groups, and a machine for each of their nodes."""
     group_of = {node["metadata"]["name"]: pool.group for pool in pools for node in pool.nodes}
     found: list[JsonObject] = [pool.group for pool in pools]
@@ -274,7 +274,7 @@ class Decisions(Instrument):
             self.told.append(fact)
 
 
-class Moment(NamedTuple):
+class LoopMoment(NamedTuple):
     """How things are from then on."""
 
     time: int
@@ -286,7 +286,7 @@ class Moment(NamedTuple):
 class Course(NamedTuple):
     """What came of it."""
 
-    moments: list[Moment]
+    moments: list[LoopMoment]
     decisions: list[tuple[int, NodesDecided]]
     took: int
 
@@ -305,7 +305,7 @@ class Course(NamedTuple):
 def played(world: ClusterWorld, decisions: Decisions, within: int) -> Course:
     """Let the autoscaler loop for so long."""
     begun = world.clock.now()
-    moments: list[Moment] = []
+    moments: list[LoopMoment] = []
     told: list[tuple[int, NodesDecided]] = []
     revision = -1
     for now in instants(world, begun + within):
@@ -314,7 +314,9 @@ def played(world: ClusterWorld, decisions: Decisions, within: int) -> Course:
         if world.revision == revision:
             continue
         revision = world.revision
-        moment = Moment(now, len(world.list("nodes")), len(waiting_pods(world)), _per_hour(world))
+        moment = LoopMoment(
+            now, len(world.list("nodes")), len(waiting_pods(world)), _per_hour(world)
+        )
         if not moments or moments[-1][1:] != moment[1:]:
             moments.append(moment)
     return Course(moments, told, within)
@@ -329,7 +331,7 @@ def _per_hour(world: ClusterWorld) -> Fraction:
 def autoscale(
     world: ClusterWorld,
     decisions: Decisions,
-    pools: Sequence[Pool],
+    pools: Sequence[MachinePool],
     waited: Mapping[str, JsonObject],
     unknown: Sequence[str],
     *,
@@ -391,7 +393,7 @@ def autoscale(
 def _tables(
     world: ClusterWorld,
     course: Course,
-    pools: Sequence[Pool],
+    pools: Sequence[MachinePool],
     left: Mapping[str, JsonObject],
     currency: str,
 ) -> Iterator[AnswerTable]:

@@ -19,7 +19,7 @@ from kubescene.types import JsonObject
 from kubescene.what_if.answers import Answer, AnswerTable, Cell
 from kubescene.what_if.costs import an_hour, hourly, monthly
 from kubescene.what_if.descheduling import (
-    Choice,
+    ChosenPod,
     Policy,
     Sight,
     Thresholds,
@@ -52,7 +52,7 @@ CYCLE = parse_duration("5m")
 DEFAULT_POLICY = "LowNodeUtilization"
 
 
-class Move(NamedTuple):
+class PodMove(NamedTuple):
     """A pod that went, and where its successor came to be; ``to`` is empty if it waits."""
 
     pod: str
@@ -88,7 +88,7 @@ class Balancing:
         most: int,
     ) -> None:
         self.world = world
-        self.moves: list[Move] = []
+        self.moves: list[PodMove] = []
         self.refused: dict[str, str] = {}
         """Pods that could not be evicted, and why."""
         self.why = ""
@@ -148,7 +148,7 @@ class Balancing:
         on = {name: pods.get(name, []) for name in meant}
         return Sight(meant, loads, on, self._thresholds)
 
-    def _evict(self, choice: Choice) -> None:
+    def _evict(self, choice: ChosenPod) -> None:
         pod, world = choice.pod, self.world
         there = {record.uid for record in world.store.list(PODS)}
         try:
@@ -160,7 +160,7 @@ class Balancing:
         if self._owners.of(pod).kind not in MADE_AGAIN:
             self.lost.append(key_of(pod))
         to = self._successor_of(pod, there)
-        move = Move(key_of(pod), node_of(pod), to, choice.why, scatter_of(self._meant_loads()))
+        move = PodMove(key_of(pod), node_of(pod), to, choice.why, scatter_of(self._meant_loads()))
         self.moves.append(move)
 
     def _successor_of(self, pod: JsonObject, there: Container[str]) -> str:

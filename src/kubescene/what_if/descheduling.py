@@ -46,14 +46,14 @@ class Sight(NamedTuple):
         return not (self.nodes[name].get("spec") or {}).get("unschedulable")
 
 
-class Choice(NamedTuple):
+class ChosenPod(NamedTuple):
     """A pod that is to go."""
 
     pod: JsonObject
     why: str
 
 
-Policy: TypeAlias = Callable[[Sight], Iterator[Choice]]
+Policy: TypeAlias = Callable[[Sight], Iterator[ChosenPod]]
 
 
 def is_evictable(pod: JsonObject) -> bool:
@@ -69,7 +69,7 @@ def is_evictable(pod: JsonObject) -> bool:
     return not any("emptyDir" in each or "hostPath" in each for each in spec.get("volumes") or ())
 
 
-def spread(sight: Sight) -> Iterator[Choice]:
+def spread(sight: Sight) -> Iterator[ChosenPod]:
     """LowNodeUtilization: from overused nodes, while there is room on underused ones."""
     low, high = sight.thresholds
     under = [n for n, load in sight.loads.items() if sight.is_open(n) and is_below(load, low)]
@@ -85,13 +85,13 @@ def spread(sight: Sight) -> Iterator[Choice]:
             left = NodeLoad(name, load.offered, asked)
             if not is_above(left, high) or is_used_up(room):
                 break
-            yield Choice(pod, f"{name} is over {high:.0%} of {_fullest(left)}")
+            yield ChosenPod(pod, f"{name} is over {high:.0%} of {_fullest(left)}")
             for each, amount in _asked(pod).items():
                 asked[each] = asked.get(each, 0) - amount
                 room[each] = room.get(each, 0) - amount
 
 
-def pack(sight: Sight) -> Iterator[Choice]:
+def pack(sight: Sight) -> Iterator[ChosenPod]:
     """HighNodeUtilization: from underused nodes, while there is room on all others."""
     low = sight.thresholds.low
     under = [name for name, load in sight.loads.items() if is_below(load, low)]
@@ -104,12 +104,12 @@ def pack(sight: Sight) -> Iterator[Choice]:
         for pod in _in_order(sight.pods.get(name, ())):
             if is_used_up(room):
                 return
-            yield Choice(pod, f"{name} is under {low:.0%} of everything")
+            yield ChosenPod(pod, f"{name} is under {low:.0%} of everything")
             for each, amount in _asked(pod).items():
                 room[each] = room.get(each, 0) - amount
 
 
-def duplicates(sight: Sight) -> Iterator[Choice]:
+def duplicates(sight: Sight) -> Iterator[ChosenPod]:
     """RemoveDuplicates: more pods of one owner on a node than an even share."""
     owned: defaultdict[tuple[str, ...], defaultdict[str, list[JsonObject]]]
     owned = defaultdict(lambda: defaultdict(list))
@@ -128,20 +128,20 @@ def duplicates(sight: Sight) -> Iterator[Choice]:
         share = ceil(sum(map(len, on.values())) / len(feasible))
         for name, pods in on.items():
             for pod in pods[share:]:
-                yield Choice(pod, f"{len(pods)} of its kind on {name}, {share} would be even")
+                yield ChosenPod(pod, f"{len(pods)} of its kind on {name}, {share} would be even")
 
 
-def tainted(sight: Sight) -> Iterator[Choice]:
+def tainted(sight: Sight) -> Iterator[ChosenPod]:
     """RemovePodsViolatingNodeTaints: taints that came after the pod, and that keep it off now."""
     for name, pods in sight.pods.items():
         taints = (sight.nodes[name].get("spec") or {}).get("taints") or ()
         for pod in filter(is_evictable, pods):
             taint = find_untolerated(taints, pod["spec"].get("tolerations") or (), ("NoSchedule",))
             if taint is not None:
-                yield Choice(pod, f"it does not tolerate {taint.get('key')} of {name}")
+                yield ChosenPod(pod, f"it does not tolerate {taint.get('key')} of {name}")
 
 
-def misplaced(sight: Sight) -> Iterator[Choice]:
+def misplaced(sight: Sight) -> Iterator[ChosenPod]:
     """RemovePodsViolatingNodeAffinity: labels of nodes have changed, and another node would fit."""
     for name, pods in sight.pods.items():
         for pod in filter(is_evictable, pods):
@@ -149,7 +149,7 @@ def misplaced(sight: Sight) -> Iterator[Choice]:
             if not _wants(pod, node) and any(
                 _fits_node(pod, other) for other in sight.nodes.values() if other is not node
             ):
-                yield Choice(pod, f"{name} is not what it asks for any more")
+                yield ChosenPod(pod, f"{name} is not what it asks for any more")
 
 
 POLICIES: Mapping[str, Policy] = {

@@ -24,7 +24,7 @@ from kubescene.errors import ConfigurationError
 from kubescene.snapshots.snapshot import Snapshot
 from kubescene.types import JsonObject
 from kubescene.what_if.placing import as_waiting
-from kubescene.what_if.used import RecordedUsage, Used, User
+from kubescene.what_if.used import UsageSamples, Used, User
 from kubescene.what_if.worlds import (
     TopmostOwner,
     TopmostOwners,
@@ -86,7 +86,7 @@ class Recommenders:
         self,
         snapshot: Snapshot,
         world: ClusterWorld,
-        usage: RecordedUsage | None,
+        usage: UsageSamples | None,
         options: RecommenderOptions,
     ) -> None:
         self._options = options
@@ -119,7 +119,7 @@ class Recommenders:
     # -- whose usage it is -------------------------------------------------------------------------
 
     def _by_workload(
-        self, usage: RecordedUsage | None
+        self, usage: UsageSamples | None
     ) -> dict[TopmostOwner, dict[User, dict[str, list[Used]]]]:
         found: dict[TopmostOwner, dict[User, dict[str, list[Used]]]] = {}
         by_pod = {key_of(pod): owner for owner, pods in self._pods.items() for pod in pods}

@@ -74,7 +74,7 @@ class UpgradeFlags(NamedTuple):
         return self
 
 
-class Phase(Enum):
+class UpgradePhase(Enum):
     BOOTING = auto()
     DRAINING = auto()
     DONE = auto()
@@ -88,7 +88,7 @@ class Wait(NamedTuple):
     budget: str
 
 
-class Replacement:
+class NodeReplacement:
     """One node on its way out, and the one that takes its place."""
 
     def __init__(self, upgrade: "Upgrade", node: JsonObject, *, is_surge: bool) -> None:
@@ -114,24 +114,28 @@ class Replacement:
 
     def go_on(self) -> None:
         """Do what can be done now."""
-        if self.phase is Phase.BOOTING and self.due is not None and self.due <= self._upgrade.now:
+        if (
+            self.phase is UpgradePhase.BOOTING
+            and self.due is not None
+            and self.due <= self._upgrade.now
+        ):
             self._upgrade.make(self._node)
             if self.is_surge:
                 self._begin_to_drain()
             else:
                 self._end()
-        elif self.phase is Phase.DRAINING and self._drain is not None:
+        elif self.phase is UpgradePhase.DRAINING and self._drain is not None:
             self._drain.go_on()
             self.due = self._drain.due
             if self._drain.is_over:
                 self._left()
 
     def _boot(self) -> None:
-        self.phase = Phase.BOOTING
+        self.phase = UpgradePhase.BOOTING
         self.due = self._upgrade.now + self._upgrade.boot
 
     def _begin_to_drain(self) -> None:
-        self.phase = Phase.DRAINING
+        self.phase = UpgradePhase.DRAINING
         self._drained_from = self._upgrade.now
         self._drain = self._upgrade.drain(self.name, against_budgets=False)
         self.due = self._upgrade.now
@@ -160,7 +164,7 @@ class Replacement:
             self._boot()
 
     def _end(self) -> None:
-        self.phase, self.due, self.ended = Phase.DONE, None, self._upgrade.now
+        self.phase, self.due, self.ended = UpgradePhase.DONE, None, self._upgrade.now
 
 
 class Upgrade:
@@ -172,12 +176,12 @@ class Upgrade:
         self.world = world
         self.boot = parse_duration(flags.boot)
         self.timeout = parse_duration(flags.timeout)
-        self.done: list[Replacement] = []
+        self.done: list[NodeReplacement] = []
         self.is_going_on = True
         self.waits: dict[str, Wait] = {}
         self._flags = flags
         self._pending = deque(nodes)
-        self._active: list[Replacement] = []
+        self._active: list[NodeReplacement] = []
         self._names = {node["metadata"]["name"] for node in world.list("nodes")}
         self._budgets = DrainBudgets(world)
 
@@ -205,14 +209,14 @@ class Upgrade:
             for each in self._active:
                 each.go_on()
             self.world.settle()
-            self.done += [each for each in self._active if each.phase is Phase.DONE]
-            self._active = [each for each in self._active if each.phase is not Phase.DONE]
+            self.done += [each for each in self._active if each.phase is UpgradePhase.DONE]
+            self._active = [each for each in self._active if each.phase is not UpgradePhase.DONE]
             self._begin()
             before = revision, pending, phases
             if (self.world.revision, len(self._pending), self._phases()) == before:
                 return
 
-    def _phases(self) -> list[Phase]:
+    def _phases(self) -> list[UpgradePhase]:
         return [each.phase for each in self._active]
 
     def _begin(self) -> None:
@@ -220,7 +224,7 @@ class Upgrade:
             free = most - sum(each.is_surge is is_surge for each in self._active)
             while free > 0 and self._pending:
                 node = self._pending.popleft()
-                self._active.append(Replacement(self, node, is_surge=is_surge))
+                self._active.append(NodeReplacement(self, node, is_surge=is_surge))
                 free -= 1
 
     # -- what replacements ask for -----------------------------------------------------------------
@@ -276,7 +280,7 @@ class Upgraded(NamedTuple):
     """What came of it."""
 
     took: int
-    done: list[Replacement]
+    done: list[NodeReplacement]
     waits: list[Wait]
     before: Counter[TopmostOwner]
     after: Counter[TopmostOwner]

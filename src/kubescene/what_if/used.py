@@ -71,7 +71,7 @@ class Used(NamedTuple):
     amount: int
 
 
-class RecordedUsage:
+class UsageSamples:
     """All samples, by whose they are and what of."""
 
     def __init__(self) -> None:
@@ -94,11 +94,9 @@ class RecordedUsage:
         return [*dict.fromkeys(self.remarks), *left]
 
 
-def recorded_usage(
-    sources: Sequence[str], until: Nanoseconds, window: Nanoseconds
-) -> RecordedUsage:
+def recorded_usage(sources: Sequence[str], until: Nanoseconds, window: Nanoseconds) -> UsageSamples:
     """All that these sources know; `ConfigurationError` with file and place for what is wrong."""
-    found = RecordedUsage()
+    found = UsageSamples()
     for source in sources:
         if source.startswith(("http://", "https://")):
             _asked(found, source, until, window)
@@ -117,7 +115,7 @@ def recorded_usage(
     return found
 
 
-def _folder(found: RecordedUsage, folder: Path) -> None:
+def _folder(found: UsageSamples, folder: Path) -> None:
     files = sorted(each for each in folder.iterdir() if each.suffix in (".json", ".csv"))
     if not files:
         raise ConfigurationError(f"{folder}: there is no .json and no .csv file in it")
@@ -125,7 +123,7 @@ def _folder(found: RecordedUsage, folder: Path) -> None:
         _file(found, path, "")
 
 
-def _file(found: RecordedUsage, path: Path, resource: str) -> None:
+def _file(found: UsageSamples, path: Path, resource: str) -> None:
     try:
         if path.stat().st_size > MOST_BYTES:
             raise ConfigurationError(f"{path}: it is larger than {MOST_BYTES} bytes: split it")
@@ -142,7 +140,7 @@ def _file(found: RecordedUsage, path: Path, resource: str) -> None:
     _series(found, read_range(path), what, str(path))
 
 
-def _series(found: RecordedUsage, series: Sequence[RangeSeries], resource: str, where: str) -> None:
+def _series(found: UsageSamples, series: Sequence[RangeSeries], resource: str, where: str) -> None:
     for each in series:
         labels = each.labels
         name = labels.get("__name__", "")
@@ -167,7 +165,7 @@ def _series(found: RecordedUsage, series: Sequence[RangeSeries], resource: str, 
 # -- asked ---------------------------------------------------------------------------------------
 
 
-def _asked(found: RecordedUsage, url: str, until: Nanoseconds, window: Nanoseconds) -> None:
+def _asked(found: UsageSamples, url: str, until: Nanoseconds, window: Nanoseconds) -> None:
     requests = ReadingRequests(
         Endpoint(url.rstrip("/")), ScaledClock(1), timeout_s=TIMEOUT_S, max_reply=MOST_BYTES
     )
@@ -196,7 +194,7 @@ def _reader(where: str) -> Callable[[Reply], list[RangeSeries]]:
 # -- CSV -----------------------------------------------------------------------------------------
 
 
-def _csv(found: RecordedUsage, path: Path) -> None:
+def _csv(found: UsageSamples, path: Path) -> None:
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             header = next(csv.reader(file), [])
@@ -212,7 +210,7 @@ def _csv(found: RecordedUsage, path: Path) -> None:
 
 
 def _opencost(
-    found: RecordedUsage, lines: Iterator[dict[str, str]], header: Sequence[str], path: Path
+    found: UsageSamples, lines: Iterator[dict[str, str]], header: Sequence[str], path: Path
 ) -> None:
     """Rows by day and container; columns by name, since versions differ in them."""
     for name in ("Namespace", "Pod", "Container", *OPENCOST.values()):
@@ -248,7 +246,7 @@ def _decimal(text: str, where: str) -> Decimal:
         raise ConfigurationError(f"{where}: {text!r} is no number") from None
 
 
-def _own(found: RecordedUsage, path: Path) -> None:
+def _own(found: UsageSamples, path: Path) -> None:
     """Columns time, namespace, pod, container, cpu, memory."""
     for row in read_usage(path):
         names: Mapping[str, str] = row.amounts

@@ -12,7 +12,7 @@ from kubescene.apiserver.server import Server
 from kubescene.clock import SECOND, VirtualClock, parse_time
 from kubescene.cluster import ClusterOptions, ClusterWorld
 from kubescene.controllers.kubelet.behaviour import read_behaviour
-from kubescene.controllers.kubelet.logs import MOST_LINES, ContainerRun, LogEntry
+from kubescene.controllers.kubelet.logs import MOST_LINES, LogEntry, LoggedRun
 from kubescene.types import JsonObject
 
 T0 = parse_time("2026-03-02T09:00:00Z")
@@ -157,7 +157,7 @@ def test_a_server_ends_although_somebody_follows(server: Server, http: Http) -> 
 
 
 def test_a_log_of_years_is_cut_to_its_newest_lines() -> None:
-    run = ContainerRun(T0, None)
+    run = LoggedRun(T0, None)
     entries = (LogEntry("often", every=1), LogEntry("daily", every=86400 * SECOND))
     until = T0 + 10 * 365 * 86400 * SECOND
     lines = [*run.written(entries, 0, until)]

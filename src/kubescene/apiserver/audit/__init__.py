@@ -5,7 +5,7 @@ the file. A server without an audit log has none of it.
 """
 
 from kubescene.apiserver.audit.log import AuditLog
-from kubescene.apiserver.audit.policy import METADATA_OF_ALL, Policy, read_policy
+from kubescene.apiserver.audit.policy import METADATA_OF_ALL, AuditPolicy, read_policy
 from kubescene.apiserver.audit.trail import NOBODY, AuditTrail
 
-__all__ = ["METADATA_OF_ALL", "NOBODY", "AuditLog", "AuditTrail", "Policy", "read_policy"]
+__all__ = ["METADATA_OF_ALL", "NOBODY", "AuditLog", "AuditPolicy", "AuditTrail", "read_policy"]

@@ -16,7 +16,7 @@ from kubescene.apiserver.access import Attributes
 from kubescene.errors import ConfigurationError
 
 
-class Level(Enum):
+class AuditLevel(Enum):
     """How much is told of a request: each tells what those before it tell."""
 
     NONE = "None"
@@ -26,14 +26,14 @@ class Level(Enum):
 
     @property
     def tells_request(self) -> bool:
-        return self in (Level.REQUEST, Level.REQUEST_RESPONSE)
+        return self in (AuditLevel.REQUEST, AuditLevel.REQUEST_RESPONSE)
 
     @property
     def tells_response(self) -> bool:
-        return self is Level.REQUEST_RESPONSE
+        return self is AuditLevel.REQUEST_RESPONSE
 
 
-class Stage(StrEnum):
+class AuditStage(StrEnum):
     """When an event is written."""
 
     RECEIVED = "RequestReceived"
@@ -75,17 +75,19 @@ def _names(resource: str, asked: Attributes) -> bool:
     return bool(asked.subresource) and resource == f"*/{asked.subresource}"
 
 
-class Rule(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
+class AuditRule(
+    msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True
+):
     """Requests, and how much is told of them."""
 
-    level: Level
+    level: AuditLevel
     users: tuple[str, ...] = ()
     user_groups: tuple[str, ...] = ()
     verbs: tuple[str, ...] = ()
     resources: tuple[GroupResources, ...] = ()
     namespaces: tuple[str, ...] = ()
     non_resource_urls: tuple[str, ...] = msgspec.field(default=(), name="nonResourceURLs")
-    omit_stages: tuple[Stage, ...] = ()
+    omit_stages: tuple[AuditStage, ...] = ()
     omit_managed_fields: bool | None = None
 
     def fits(self, user: str, groups: tuple[str, ...], verb: str, asked: Attributes) -> bool:
@@ -122,36 +124,40 @@ def _fits(pattern: str, path: str) -> bool:
     return path == pattern or (pattern.endswith("*") and path.startswith(pattern[:-1]))
 
 
-class Verdict(NamedTuple):
+class AuditVerdict(NamedTuple):
     """What is told of one request."""
 
-    level: Level
-    omitted: frozenset[Stage]
+    level: AuditLevel
+    omitted: frozenset[AuditStage]
     without_managed_fields: bool
 
 
-UNTOLD = Verdict(Level.NONE, frozenset(), without_managed_fields=False)
+UNTOLD = AuditVerdict(AuditLevel.NONE, frozenset(), without_managed_fields=False)
 
 
 class _Metadata(msgspec.Struct, frozen=True):
     name: str = ""
 
 
-class Policy(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
+class AuditPolicy(
+    msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True
+):
     """The whole of it."""
 
     api_version: Literal["audit.k8s.io/v1"] = "audit.k8s.io/v1"
     kind: Literal["Policy"] = "Policy"
     metadata: _Metadata = _Metadata()
-    rules: tuple[Rule, ...] = ()
-    omit_stages: tuple[Stage, ...] = ()
+    rules: tuple[AuditRule, ...] = ()
+    omit_stages: tuple[AuditStage, ...] = ()
     omit_managed_fields: bool = False
 
-    def verdict(self, user: str, groups: tuple[str, ...], verb: str, asked: Attributes) -> Verdict:
+    def verdict(
+        self, user: str, groups: tuple[str, ...], verb: str, asked: Attributes
+    ) -> AuditVerdict:
         for rule in self.rules:
             if rule.fits(user, groups, verb, asked):
                 omits = rule.omit_managed_fields
-                return Verdict(
+                return AuditVerdict(
                     rule.level,
                     frozenset((*self.omit_stages, *rule.omit_stages)),
                     without_managed_fields=self.omit_managed_fields if omits is None else omits,
@@ -164,11 +170,11 @@ class Policy(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=
             yield from (f"rules[{number}].{fault}" for fault in rule.faults())
 
 
-METADATA_OF_ALL = Policy(rules=(Rule(level=Level.METADATA),))
+METADATA_OF_ALL = AuditPolicy(rules=(AuditRule(level=AuditLevel.METADATA),))
 """What is told where no file says otherwise."""
 
 
-def read_policy(path: Path) -> Policy:
+def read_policy(path: Path) -> AuditPolicy:
     """The policy of a file; raises `ConfigurationError` that says what is wrong with it."""
     try:
         documents = [each.value for each in read_yaml(path.read_bytes()) if each.value is not None]
@@ -176,7 +182,7 @@ def read_policy(path: Path) -> Policy:
             raise ConfigurationError(
                 f"{path}: an audit policy is one document, not {len(documents)}"
             )
-        policy = msgspec.convert(documents[0], Policy)
+        policy = msgspec.convert(documents[0], AuditPolicy)
     except (OSError, ReadingError, msgspec.ValidationError) as error:
         raise ConfigurationError(f"{path} holds no audit Policy: {error}") from None
     if not isinstance(documents[0], dict) or not {"apiVersion", "kind"} <= documents[0].keys():

@@ -7,7 +7,13 @@ import orjson
 from kubescene.actors import Actor
 from kubescene.apiserver.access import Attributes, Permission
 from kubescene.apiserver.audit.log import AuditLog
-from kubescene.apiserver.audit.policy import METADATA_OF_ALL, Level, Policy, Stage, Verdict
+from kubescene.apiserver.audit.policy import (
+    METADATA_OF_ALL,
+    AuditLevel,
+    AuditPolicy,
+    AuditStage,
+    AuditVerdict,
+)
 from kubescene.apiserver.bodies import decode_body, decode_yaml
 from kubescene.apiserver.kubernetes.paths import asked_of
 from kubescene.apiserver.negotiation import JSON, YAML
@@ -38,7 +44,7 @@ _log = logging.getLogger(__name__)
 class AuditTrail:
     """Tells of the requests that a policy names. On the event loop."""
 
-    def __init__(self, log: AuditLog, policy: Policy = METADATA_OF_ALL) -> None:
+    def __init__(self, log: AuditLog, policy: AuditPolicy = METADATA_OF_ALL) -> None:
         self._log = log
         self._policy = policy
         self._open: dict[Request, AuditedRequest] = {}
@@ -49,7 +55,7 @@ class AuditTrail:
         """It is known who asks for what."""
         verb, asked = asked_of(request)
         verdict = self._policy.verdict(actor.name, actor.groups, verb, asked)
-        if verdict.level is not Level.NONE:
+        if verdict.level is not AuditLevel.NONE:
             self._open[request] = AuditedRequest(self, request, actor, verb, asked, verdict)
 
     def impersonated(self, request: Request) -> None:
@@ -98,7 +104,7 @@ class AuditedRequest:
         actor: Actor,
         verb: str,
         target: Attributes,
-        verdict: Verdict,
+        verdict: AuditVerdict,
     ) -> None:
         self._trail = trail
         self._request = request
@@ -117,7 +123,7 @@ class AuditedRequest:
         self.speaks_for: Actor | None = None
         """Who is impersonated."""
         request.send = self._watched
-        self.tell(Stage.RECEIVED)
+        self.tell(AuditStage.RECEIVED)
 
     async def _watched(self, message: Message) -> None:
         """Everything that is sent goes through here: the answer says by which id it is told of."""
@@ -127,12 +133,12 @@ class AuditedRequest:
         await self._send(message)
         if self._is_long and not self._is_started and self._status < FAILED:
             self._is_started = True
-            self.tell(Stage.STARTED, {"code": self._status})
+            self.tell(AuditStage.STARTED, {"code": self._status})
 
     def complete(self, response: Response | None) -> None:
         """The answer is out; None if its handler has sent it piece by piece."""
         if response is None:
-            self.tell(Stage.COMPLETE, {"code": self._status})
+            self.tell(AuditStage.COMPLETE, {"code": self._status})
             return
         tells = self._verdict.level.tells_response
         answer = _answer(response) if len(response.body) <= (MOST if tells else SHORT) else LEFT_OUT
@@ -140,11 +146,11 @@ class AuditedRequest:
         if isinstance(answer, dict) and answer.get("kind") == "Status":
             status = {**_status(answer), "code": response.status}
         if self._is_long and not self._is_started:
-            self.tell(Stage.STARTED, status)
-        self.tell(Stage.COMPLETE, status, answer)
+            self.tell(AuditStage.STARTED, status)
+        self.tell(AuditStage.COMPLETE, status, answer)
 
     def tell(
-        self, stage: Stage, status: JsonObject | None = None, answer: JsonValue = None
+        self, stage: AuditStage, status: JsonObject | None = None, answer: JsonValue = None
     ) -> None:
         """An event, unless the policy omits this stage."""
         if stage in self._verdict.omitted:
@@ -160,25 +166,25 @@ class AuditedRequest:
             "verb": self._verb,
             "user": _user(self._actor),
         }
-        if stage is not Stage.RECEIVED and self.speaks_for is not None:
+        if stage is not AuditStage.RECEIVED and self.speaks_for is not None:
             event["impersonatedUser"] = _user(self.speaks_for)
         event["sourceIPs"] = [(request.scope.get("client") or ("127.0.0.1", 0))[0]]
         event["userAgent"] = request.header(b"user-agent")
         annotations: JsonObject = {}
         if self._target.resource:
-            asked = None if stage is Stage.RECEIVED else self._asked()
+            asked = None if stage is AuditStage.RECEIVED else self._asked()
             event["objectRef"] = _reference(self._target, {} if self._verb == "patch" else asked)
             event |= self._bodies(asked, answer, annotations)
         if status is not None:
             event["responseStatus"] = {"metadata": {}, **status}
         event["requestReceivedTimestamp"] = self._received
         event["stageTimestamp"] = self._trail.now()
-        if stage is not Stage.RECEIVED and self.permission is not None:
+        if stage is not AuditStage.RECEIVED and self.permission is not None:
             annotations["authorization.k8s.io/decision"] = (
                 "allow" if self.permission.is_given else "forbid"
             )
             annotations["authorization.k8s.io/reason"] = self.permission.reason
-        if stage is not Stage.RECEIVED:
+        if stage is not AuditStage.RECEIVED:
             annotations |= request.consultation.annotations
         if annotations:
             event["annotations"] = annotations

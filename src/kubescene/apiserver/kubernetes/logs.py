@@ -16,8 +16,8 @@ from kubescene.clock import SECOND, format_time, parse_time
 from kubescene.controllers.kubelet.behaviour import behaviour_of
 from kubescene.controllers.kubelet.logs import (
     MOST_LINES,
-    ContainerRun,
     LogEntry,
+    LoggedRun,
     LogLine,
     container_status,
     run_of,
@@ -109,7 +109,7 @@ class _Follower:
         target: RequestTarget,
         options: LogOptions,
         container: str,
-        run: ContainerRun,
+        run: LoggedRun,
     ) -> None:
         self._logs = logs
         self._target = target
@@ -210,7 +210,7 @@ def container_of(pod: JsonObject, named: str) -> str:
     )
 
 
-def run_to_show(pod: JsonObject, container: str, *, previous: bool) -> ContainerRun:
+def run_to_show(pod: JsonObject, container: str, *, previous: bool) -> LoggedRun:
     """The run whose log is asked for; 400 in the kubelet's words if there is none."""
     where = f'container "{container}" in pod "{pod["metadata"]["name"]}"'
     status = container_status(pod, container)

@@ -42,7 +42,7 @@ COMMAND = (sys.executable, "-m", "kubescene.what_if.questions")
 _log = logging.getLogger(__name__)
 
 
-class Asked(msgspec.Struct, forbid_unknown_fields=True):
+class AskedQuestion(msgspec.Struct, forbid_unknown_fields=True):
     """The body of a request."""
 
     question: str
@@ -74,7 +74,7 @@ class WhatIfPage:
         finally:
             gone.cancel()
 
-    async def _unless(self, gone: "asyncio.Future[None]", asked: Asked) -> Response:
+    async def _unless(self, gone: "asyncio.Future[None]", asked: AskedQuestion) -> Response:
         doing = asyncio.ensure_future(self._in_turn(asked))
         await asyncio.wait((doing, gone), return_when=asyncio.FIRST_COMPLETED)
         if doing.done():
@@ -83,7 +83,7 @@ class WhatIfPage:
         await asyncio.wait((doing,))
         raise ClientGoneError
 
-    async def _in_turn(self, asked: Asked) -> Response:
+    async def _in_turn(self, asked: AskedQuestion) -> Response:
         async with self._turn:
             snapshot = asked.snapshot.encode() or await self._present()
             with tempfile.TemporaryDirectory(prefix="kubescene-what-if-") as folder:
@@ -94,7 +94,7 @@ class WhatIfPage:
         records = await self._engine.submit(lambda: exports.exported(registry.store))
         return await asyncio.to_thread(exports.list_of, records)
 
-    async def _played(self, asked: Asked, snapshot: bytes, folder: Path) -> Response:
+    async def _played(self, asked: AskedQuestion, snapshot: bytes, folder: Path) -> Response:
         await asyncio.to_thread((folder / "snapshot").write_bytes, snapshot)
         given = orjson.dumps({"question": asked.question, "fields": asked.fields})
         pipe = subprocess.PIPE
@@ -123,12 +123,12 @@ def table() -> list[JsonObject]:
     ]
 
 
-def read(body: JsonObject) -> Asked:
+def read(body: JsonObject) -> AskedQuestion:
     """What is asked; 400 for what nobody can answer."""
     from kubescene.what_if.questions import known
 
     try:
-        asked = msgspec.convert(body, Asked)
+        asked = msgspec.convert(body, AskedQuestion)
         known(asked.question, asked.fields)
     except (msgspec.ValidationError, ConfigurationError) as error:
         raise BadRequestError(str(error)) from None

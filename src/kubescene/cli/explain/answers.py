@@ -34,7 +34,7 @@ UNKNOWN_NODE = "there is no such node or machine: check the name"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class ExplainQuestion:
     """Which pod, and what of it: its attempts, or with ``remedy`` what it would take.
 
     ``story`` is a node instead, of which it is told what became of it, and why.
@@ -64,7 +64,7 @@ def named(words: Sequence[str]) -> tuple[str, str]:
 
 
 def answer(
-    question: Question, run: Path | None, server: str, scenario: str, given: PlayedWith
+    question: ExplainQuestion, run: Path | None, server: str, scenario: str, given: PlayedWith
 ) -> int:
     """Answer from a run's directory, or else from a server; returns the exit code."""
     if question.story:
@@ -76,7 +76,7 @@ def answer(
     return remedy_run(question.pod, run, given) if question.remedy else explain_run(question, run)
 
 
-def explain_run(question: Question, run: Path) -> int:
+def explain_run(question: ExplainQuestion, run: Path) -> int:
     """Print what a run's directory tells; returns the exit code."""
     attempts = read_attempts(run, question.pod)
     if not attempts:
@@ -101,7 +101,7 @@ def show_loops(pod: str, source: RunSource) -> None:
             print_loop(pod, loops[-1], console)
 
 
-def explain_node(question: Question, run: Path | None) -> int:
+def explain_node(question: ExplainQuestion, run: Path | None) -> int:
     """Print what became of a node, and why."""
     if run is None:
         raise ConfigurationError("explain node reads a run's directory: name it by --run DIR")
@@ -114,7 +114,7 @@ def explain_node(question: Question, run: Path | None) -> int:
     return FINE
 
 
-def explain_served(question: Question, url: str, scenario: str) -> int:
+def explain_served(question: ExplainQuestion, url: str, scenario: str) -> int:
     """The same from a server that has played a scenario."""
     with RemoteWorld(url) as world:
         attempts, known = world.attempts(question.pod, scenario)
@@ -146,7 +146,7 @@ def remedy_served(pod: str, url: str) -> int:
     return FINE
 
 
-def show(question: Question, attempts: Sequence[ExplainedAttempt]) -> int:
+def show(question: ExplainQuestion, attempts: Sequence[ExplainedAttempt]) -> int:
     """Print the attempts that were asked for."""
     chosen = attempts
     if (number := question.attempt) is not None:

@@ -61,7 +61,7 @@ def explain(
     Example: kubescene explain pod default/database --run out/first-scenario, or
     kubescene explain node steady-a-2 --run out/nodes-follow
     """
-    from kubescene.cli.explain.answers import Question, answer, named
+    from kubescene.cli.explain.answers import ExplainQuestion, answer, named
     from kubescene.cli.replaying import PlayedWith
 
     if (run is None) == (server is None):
@@ -74,7 +74,7 @@ def explain(
         folder=folder,
     )
     kind, name = named(pod)
-    question = Question(
+    question = ExplainQuestion(
         pod=name if kind == "pod" else "",
         story=name if kind == "node" else "",
         node=node,

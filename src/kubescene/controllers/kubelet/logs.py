@@ -44,7 +44,7 @@ class LogLine(NamedTuple):
     text: str
 
 
-class ContainerRun(NamedTuple):
+class LoggedRun(NamedTuple):
     """A run of a container: from when, and until when if it is over."""
 
     began: int
@@ -77,7 +77,7 @@ def container_status(pod: JsonObject, container: str) -> JsonObject | None:
     return None
 
 
-def run_of(status: JsonObject, *, previous: bool = False) -> ContainerRun | None:
+def run_of(status: JsonObject, *, previous: bool = False) -> LoggedRun | None:
     """The run that a container is in, or the last one that it was in; the one before that."""
     state, last = status.get("state") or {}, status.get("lastState") or {}
     if previous:
@@ -85,12 +85,12 @@ def run_of(status: JsonObject, *, previous: bool = False) -> ContainerRun | None
     return _run(state) or (None if "running" in state else _run(last))
 
 
-def _run(state: JsonObject) -> ContainerRun | None:
+def _run(state: JsonObject) -> LoggedRun | None:
     for kind in ("running", "terminated"):
         told = state.get(kind)
         if isinstance(told, Mapping) and told.get("startedAt"):
             ended = told.get("finishedAt")
-            return ContainerRun(parse_time(told["startedAt"]), parse_time(ended) if ended else None)
+            return LoggedRun(parse_time(told["startedAt"]), parse_time(ended) if ended else None)
     return None
 
 
