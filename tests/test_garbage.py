@@ -157,3 +157,23 @@ def test_what_an_earlier_server_has_left_is_looked_at_by_the_next(looks: list[in
         assert not garbage.tidy()
     assert kept
     assert looks
+
+
+def test_a_run_is_put_by_unseen_and_what_many_have_left_is_looked_at_before_the_next(
+    looks: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class World:
+        pass
+
+    def worlds() -> int:
+        return sum(isinstance(each, World) for each in gc.get_objects())
+
+    monkeypatch.setattr(garbage, "LITTER", garbage.Litter())
+    for run in range(1, 6):
+        looks.clear()
+        with garbage.rare_collections():
+            expected = [2] if run == 5 else []
+            assert (looks, worlds()) == (expected, 0 if run == 5 else run - 1)
+            world: list[object] = [World(), [[each] for each in range(100_000)]]
+            world.append(world)
+            del world

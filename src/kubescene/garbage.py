@@ -23,15 +23,19 @@ MOST_LOOKS = 200
 wait: a tenth of a second and more. They are put by until nobody is connected."""
 
 
+RARELY = 200_000
+"""New objects between two looks at these while a scenario plays."""
+
+
 class Litter:
     """How much the runs of this process have left behind since somebody looked."""
 
-    MOST = 20_000
-    LONG = MOST // 4
-    """So many facts make a run a long one."""
+    MOST = 400_000
+    """So many objects are worth a look at all there is."""
 
     def __init__(self) -> None:
-        self.facts = 0
+        self.objects = 0
+        """What is put by outside a server, and may be garbage by now."""
         self.is_served = False
         self.unseen = 0
         """What is put by in a server and may be garbage by now, in looks at new objects."""
@@ -40,17 +44,19 @@ class Litter:
 
     def sweep(self) -> None:
         """Let go of worlds that nobody holds any more, if it is worth it."""
-        if self.facts >= self.MOST:
-            self.facts = 0
+        if self.objects >= self.MOST:
+            self.objects = 0
             gc.collect()
 
     def put_by(self) -> None:
-        """Have what a long run has left counted as old without looking through it.
+        """Have everything that exists counted as old, without looking through it.
 
-        Most of it is in use, since the run has just ended; `sweep` looks before the next one.
+        Of a run that has just ended most is in use; `sweep` looks before a later one.
         """
-        if self.facts >= self.MOST:
-            count_as_old()
+        if not gc.get_freeze_count():
+            self.objects += gc.get_count()[0]
+            gc.freeze()
+            gc.unfreeze()
 
 
 class ProcessCharge:
@@ -65,13 +71,6 @@ LITTER = Litter()
 def take_charge() -> None:
     """From now on the collector of this process looks when Kubescene finds it useful."""
     ProcessCharge.is_taken = True
-
-
-def count_as_old() -> None:
-    """Everything that exists goes to the oldest generation, without being looked at."""
-    if not gc.get_freeze_count():
-        gc.freeze()
-        gc.unfreeze()
 
 
 @contextmanager
@@ -89,7 +88,7 @@ def uncollected() -> Iterator[None]:
     try:
         yield
     finally:
-        count_as_old()
+        LITTER.put_by()
         if was_on:
             gc.enable()
 
@@ -105,24 +104,18 @@ def rare_collections() -> Iterator[None]:
         yield
         return
     LITTER.sweep()
-    with thresholds(200_000, 50, 50):
+    with thresholds(RARELY, 50, 50):
+        before = young_looks()
         try:
             yield
         finally:
+            LITTER.objects += RARELY * (young_looks() - before)
             LITTER.put_by()
 
 
-@contextmanager
-def summing_up(facts: int) -> Iterator[None]:
-    """No collection either while the account of a run of so many facts is made, if it is long.
-
-    It would look at all that the run has made, and find it in use.
-    """
-    if facts < LITTER.LONG:
-        yield
-        return
-    with uncollected():
-        yield
+def young_looks() -> int:
+    """How often this process has looked at new objects alone."""
+    return gc.get_stats()[0]["collections"]
 
 
 @contextmanager

@@ -124,8 +124,9 @@ class DirectClient:
     def update(
         self, obj: JsonObject, *, subresource: str = "", options: WriteOptions = NO_OPTIONS
     ) -> Record:
+        obj = obj if is_promised(options) else own_copy(obj)
         return self._registry.update(
-            self._actor, own_copy(obj), subresource=subresource, options=self._named(options)
+            self._actor, obj, subresource=subresource, options=self._named(options)
         )
 
     def patch(

@@ -6,7 +6,8 @@ belong to no single node count for the cluster alone. Access of administrators t
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple, Protocol
+from itertools import repeat
+from typing import Protocol, TypeAlias
 
 import msgspec
 
@@ -15,6 +16,11 @@ from kubescene.results.states import Amounts
 
 PREFIX = "devices/"
 NO_NODE = ""
+ALLOCATION = b'"allocation"'
+DeviceName: TypeAlias = tuple[str, str, str]
+"""Driver, pool, and the device's own."""
+Listed: TypeAlias = tuple[str, tuple[DeviceName, ...]]
+"""A node, and the devices that a slice, which is of one driver, says are there."""
 
 
 class DeviceNodes(Protocol):
@@ -27,18 +33,6 @@ class DeviceNodes(Protocol):
     def occupy(self, name: str, devices: Amounts, sign: int) -> None:
         """Devices of a node, or of none in particular, are allocated, or no more (-1)."""
         ...
-
-
-class PublishedDevice(NamedTuple):
-    """A device by its full name."""
-
-    driver: str
-    pool: str
-    name: str
-
-    @property
-    def resource(self) -> str:
-        return PREFIX + self.driver
 
 
 class _Pool(msgspec.Struct, frozen=True):
@@ -98,12 +92,12 @@ class Devices:
     """
 
     def __init__(self) -> None:
-        self._slices: dict[str, tuple[str, tuple[PublishedDevice, ...]]] = {}
-        self._claims: dict[tuple[str, str], tuple[PublishedDevice, ...]] = {}
+        self._slices: dict[str, Listed] = {}
+        self._claims: dict[tuple[str, str], tuple[DeviceName, ...]] = {}
         self._published: dict[str, dict[str, int]] = {}
-        self._homes: dict[PublishedDevice, str] = {}
+        self._homes: dict[DeviceName, str] = {}
         """The node of every device that is published."""
-        self._holders: dict[PublishedDevice, int] = {}
+        self._holders: dict[DeviceName, int] = {}
         """By how many claims a device is held."""
 
     def published(self, node: str) -> Amounts:
@@ -112,10 +106,9 @@ class Devices:
 
     def slice_written(self, nodes: DeviceNodes, name: str, text: bytes | msgspec.Raw) -> None:
         spec = SLICE_DECODER.decode(text).spec
-        devices = (
-            PublishedDevice(spec.driver, spec.pool.name, each.name) for each in spec.devices or ()
-        )
-        self._place(nodes, name, (spec.node_name or NO_NODE, tuple(devices)))
+        names = [each.name for each in spec.devices or ()]
+        devices = tuple(zip(repeat(spec.driver), repeat(spec.pool.name), names, strict=False))
+        self._place(nodes, name, (spec.node_name or NO_NODE, devices))
 
     def slice_removed(self, nodes: DeviceNodes, name: str) -> None:
         self._place(nodes, name, (NO_NODE, ()))
@@ -123,38 +116,44 @@ class Devices:
     def claim_written(
         self, nodes: DeviceNodes, claim: tuple[str, str], text: bytes | msgspec.Raw
     ) -> None:
-        self._allocate(nodes, claim, tuple(allocated(CLAIM_DECODER.decode(text))))
+        told = bytes(text)
+        is_given = ALLOCATION in told
+        self._allocate(
+            nodes, claim, tuple(allocated(CLAIM_DECODER.decode(told))) if is_given else ()
+        )
 
     def claim_removed(self, nodes: DeviceNodes, claim: tuple[str, str]) -> None:
         self._allocate(nodes, claim, ())
 
-    def _place(
-        self, nodes: DeviceNodes, name: str, told: tuple[str, tuple[PublishedDevice, ...]]
-    ) -> None:
-        node, devices = self._slices.get(name, (NO_NODE, ()))
-        if (node, devices) == told:
+    def _place(self, nodes: DeviceNodes, name: str, told: Listed) -> None:
+        before = self._slices.get(name, (NO_NODE, ()))
+        if before == told:
             return
         self._slices[name] = told
         changes: dict[str, dict[str, int]] = {}
-        for device in devices:
+        for device in before[1]:
             del self._homes[device]
-            add_amounts(changes.setdefault(node, {}), {device.resource: 1}, -1)
-            self._follow(nodes, device, node, -1)
-        for device in told[1]:
-            self._homes[device] = told[0]
-            add_amounts(changes.setdefault(told[0], {}), {device.resource: 1}, 1)
-            self._follow(nodes, device, told[0], 1)
+        self._homes.update(dict.fromkeys(told[1], told[0]))
+        for (home, devices), sign in ((before, -1), (told, 1)):
+            if devices:
+                many = {PREFIX + devices[0][0]: len(devices)}
+                add_amounts(changes.setdefault(home, {}), many, sign)
+                self._follow(nodes, devices, home, sign)
         for home, amounts in changes.items():
             add_amounts(self._published.setdefault(home, {}), amounts, 1)
             nodes.publish(home, amounts)
 
-    def _follow(self, nodes: DeviceNodes, device: PublishedDevice, node: str, sign: int) -> None:
+    def _follow(
+        self, nodes: DeviceNodes, devices: tuple[DeviceName, ...], node: str, sign: int
+    ) -> None:
         """Who holds a device goes with it."""
-        if device in self._holders:
-            nodes.occupy(node, {device.resource: 1}, sign)
+        if self._holders:
+            for device in devices:
+                if device in self._holders:
+                    nodes.occupy(node, resource_of(device), sign)
 
     def _allocate(
-        self, nodes: DeviceNodes, claim: tuple[str, str], devices: tuple[PublishedDevice, ...]
+        self, nodes: DeviceNodes, claim: tuple[str, str], devices: tuple[DeviceName, ...]
     ) -> None:
         before = self._claims.get(claim, ())
         if before == devices:
@@ -165,7 +164,7 @@ class Devices:
         for device in devices:
             self._hold(nodes, device, 1)
 
-    def _hold(self, nodes: DeviceNodes, device: PublishedDevice, sign: int) -> None:
+    def _hold(self, nodes: DeviceNodes, device: DeviceName, sign: int) -> None:
         """A device that several claims share is taken once."""
         before = self._holders.get(device, 0)
         count = before + sign
@@ -174,12 +173,17 @@ class Devices:
         else:
             self._holders.pop(device, None)
         if device in self._homes and bool(before) != bool(count):
-            nodes.occupy(self._homes[device], {device.resource: 1}, sign)
+            nodes.occupy(self._homes[device], resource_of(device), sign)
 
 
-def allocated(claim: ClaimText) -> Iterator[PublishedDevice]:
+def resource_of(device: DeviceName) -> dict[str, int]:
+    """One of the resource that the devices of a driver are."""
+    return {PREFIX + device[0]: 1}
+
+
+def allocated(claim: ClaimText) -> Iterator[DeviceName]:
     """What a claim was given."""
     allocation = claim.status.allocation if claim.status else None
     for each in (allocation.devices.results if allocation and allocation.devices else None) or ():
         if not each.admin_access:
-            yield PublishedDevice(each.driver, each.pool, each.device)
+            yield each.driver, each.pool, each.device

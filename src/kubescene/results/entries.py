@@ -42,7 +42,6 @@ from kubescene.timeline import (
 )
 from kubescene.timeline.facts import (
     DAMAGED,
-    GENERATED_ID,
     Envelope,
     LineReader,
     is_built_in,
@@ -166,21 +165,15 @@ class Entries:
     # -- objects ---------------------------------------------------------------------------
 
     def _created(self, fact: ObjectCreated) -> None:
-        self._wrote(fact)
+        self.ledger.wrote(fact.id)
         self._stored(fact, self.ledger.pod_created)
-
-    def _wrote(self, fact: Fact) -> None:
-        if fact.id.startswith(GENERATED_ID):  # of every write, so without a call of `is_asked`
-            self.ledger.controller_wrote()
-        else:
-            self.ledger.asked(fact.id, written=True)
 
     def _kept(self, fact: ObjectKept) -> None:
         self.ledger.begin(fact.time)
         self._stored(fact, self.ledger.pod_created)
 
     def _patched(self, fact: ObjectPatched) -> None:
-        self._wrote(fact)
+        self.ledger.wrote(fact.id)
         if fact.subresource == BINDING:
             node = self._states.bound_node(fact)
             self.ledger.pod_bound(fact.namespace, fact.name, node)
@@ -214,7 +207,7 @@ class Entries:
             self.ledger.machine_patched(fact.name, bytes(body))
 
     def _deleted(self, fact: ObjectDeleted) -> None:
-        self._wrote(fact)
+        self.ledger.wrote(fact.id)
         self.ledger.deleted()
         kind = fact.group_kind
         if kind == POD:

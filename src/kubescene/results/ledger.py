@@ -41,6 +41,7 @@ from kubescene.results.over_time.entries import BudgetEntry, WorkloadEntry, Writ
 from kubescene.results.over_time.instants import Instants
 from kubescene.results.states import Amounts, NodeState, PodState, is_broken
 from kubescene.timeline import Outcome
+from kubescene.timeline.facts import GENERATED_ID
 from kubescene.timeline.pod_lives import FINAL_PHASES
 
 if TYPE_CHECKING:
@@ -251,22 +252,24 @@ class Ledger:
         """An operation was played, or one object of it ``written``: ``nodes``, ``nodes[0]``."""
         operation, is_new = id, id != self._operation
         if id.endswith("]"):
-            operation = id.rpartition("[")[0]
+            operation = id[: id.rindex("[")]
             is_new = operation != self._operation and operation not in self._several
             self._several.add(operation)
-        if self._current is not None:
-            self._current.operations += is_new
-            self._current.written += written
+        if (current := self._current) is not None:
+            current.operations += is_new
+            current.written += written
         self._operation = operation
+
+    def wrote(self, id: str) -> None:
+        """An object was written: by the operation of that id, or by a controller."""
+        if not id.startswith(GENERATED_ID):
+            self.asked(id, written=True)
+        elif (current := self._current) is not None:
+            current.controller_writes += 1
 
     def told(self, outcome: OutcomeEntry) -> None:
         """Something came of an operation."""
         self.outcomes.append(outcome)
-
-    def controller_wrote(self) -> None:
-        """A write that no operation asked for."""
-        if self._current is not None:
-            self._current.controller_writes += 1
 
     def end(self, phase: str, message: str) -> None:
         """The scenario ended, or paused."""
@@ -362,11 +365,17 @@ class Ledger:
         """Devices of a node, or of none in particular, are allocated, or no more."""
         is_standing = name in self._standing
         if name == NO_NODE:
-            self._moments.touch_all(grows=sign > 0)
+            if sign > 0:
+                self._moments.grow_all()
+            else:
+                self._moments.touch_all()
         else:
-            if is_standing:
-                self._moments.touch(name, grows=sign > 0)
-            add_amounts(self._room(name).requested, devices, sign)
+            room = self._room(name).requested
+            if is_standing and sign > 0:
+                self._moments.grow(name, room)
+            elif is_standing:
+                self._moments.touch(name)
+            add_amounts(room, devices, sign)
         if is_standing or name == NO_NODE:
             add_amounts(self.totals.requested, devices, sign)
 
@@ -474,9 +483,12 @@ class Ledger:
     def _settle(self, pod: PodEntry, sign: int) -> None:
         """A pod takes its room, or leaves it."""
         node, requests = pod.node, pod.ask.requests
-        if is_standing := node in self._standing:
-            self._moments.touch(node, grows=sign > 0)
         room = (self.rooms.get(node) or self._room(node)).requested
+        if is_standing := node in self._standing:
+            if sign > 0:
+                self._moments.grow(node, room)
+            else:
+                self._moments.touch(node)
         add_amounts(room, requests, sign)
         room[PODS] += sign
         if is_standing:
@@ -594,8 +606,8 @@ class Moments:
         self._standing = standing
         self._totals = totals
         self._cluster = Peak()
-        self._peaks: dict[str, Peak] = {}
-        """Of the nodes that changed since the step began."""
+        self._peaks: dict[str, Peak | None] = {}
+        """Of the nodes that changed since the step began; None of one that has only grown."""
         self._before: dict[str, Amounts | None] = {}
         """What was asked of those that have grown in this moment until then, `CLUSTER` for all of
         them; None if it need not be looked at."""
@@ -613,58 +625,73 @@ class Moments:
         if self._before:
             self._before = {}
 
-    def touch(self, name: str, *, grows: bool = False) -> None:
-        """Something about a node is about to change; until now it was as it is."""
-        self.touch_all(grows=grows)
+    def grow(self, name: str, requested: Amounts) -> None:
+        """More is about to be asked of a node than these amounts."""
+        if name not in self._peaks:
+            self._peaks[name] = None
+        if not self._is_first:
+            self.grow_all()
+            if name not in self._before:
+                self._before[name] = {**requested}
+
+    def grow_all(self) -> None:
+        """The same of the cluster, perhaps of something that belongs to no single node."""
+        if not self._is_first and CLUSTER not in self._before:
+            self._before[CLUSTER] = {**self._totals.requested}
+
+    def touch(self, name: str) -> None:
+        """Something else about a node is about to change; until now it was as it is."""
+        self.touch_all()
         peak = self._peaks.get(name)
         if peak is None:
             peak = self._peaks[name] = Peak()
         node = self._standing.get(name)
-        if node is not None:
-            self._note(name, peak, node.room.requested, node.allocatable, grows)
+        if node is not None and not self._is_first:
+            self._look(name, peak, node.room.requested, node.allocatable)
 
-    def touch_all(self, *, grows: bool = False) -> None:
+    def touch_all(self) -> None:
         """The same about the cluster, perhaps about something that belongs to no single node."""
-        totals = self._totals
-        self._note(CLUSTER, self._cluster, totals.requested, totals.allocatable, grows)
+        if not self._is_first:
+            totals = self._totals
+            self._look(CLUSTER, self._cluster, totals.requested, totals.allocatable)
 
-    def _note(
-        self, name: str, peak: Peak, requested: Amounts, allocatable: Amounts, grows: bool
-    ) -> None:
-        before = self._before
-        if name not in before:
-            before[name] = None
-            if self._is_first:
-                return
-            if grows:
-                before[name] = {**requested}
-            else:
-                peak.look(requested, allocatable)
-        elif not grows and (was := before[name]) is not None:
-            before[name] = None
+    def _look(self, name: str, peak: Peak, requested: Amounts, allocatable: Amounts) -> None:
+        """At what was when this moment began, once."""
+        was = self._before.get(name, requested)
+        self._before[name] = None
+        if was is not None:
             peak.look(was, allocatable)
 
     def forget(self, name: str) -> None:
         """Another node has that name from now on."""
-        self._peaks[name] = Peak()
-        self._before[name] = None
+        self._peaks[name] = self._before[name] = None
 
     def peak(self, name: str) -> Peak:
-        """Of a node that changed in this step."""
-        return self._peaks[name]
+        """Of a node that is about to go."""
+        return self._peaks[name] or Peak()
 
     def rest(self, step: StepEntry) -> None:
         """The step is over: note how it leaves the nodes, and what they were at most."""
-        self._cluster.look(self._totals.requested, self._totals.allocatable)
-        for name, peak in self._peaks.items():
-            node, was_higher = self._standing.get(name), bool(peak.allocatable)
+        totals = self._totals
+        self._cluster.look(totals.requested, totals.allocatable)
+        for name, seen in self._peaks.items():
+            node = self._standing.get(name)
             if node is None:
                 step.nodes[name] = None
-            else:
-                step.nodes[name] = node.use
-                requested, allocatable = node.room.requested, node.allocatable
-                peak.look(requested, allocatable)
-                node.reach(peak)
-                was_higher = was_higher and not peak.is_now(requested, allocatable)
-            if was_higher:
-                step.peaks[name] = StepNodeUse({**peak.allocatable}, {**peak.requested})
+                if seen is not None and seen.allocatable:
+                    step.peaks[name] = use_of(seen)
+                continue
+            step.nodes[name] = node.use
+            requested, allocatable = node.room.requested, node.allocatable
+            if seen is None or not seen.allocatable:
+                now = self._peaks[name] = Peak.of(requested, allocatable)
+                node.reach(now)
+                continue
+            seen.look(requested, allocatable)
+            node.reach(seen)
+            if not seen.is_now(requested, allocatable):
+                step.peaks[name] = use_of(seen)
+
+
+def use_of(peak: Peak) -> StepNodeUse:
+    return StepNodeUse({**peak.allocatable}, {**peak.requested})

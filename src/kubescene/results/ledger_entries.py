@@ -6,7 +6,7 @@ member of the same name, the newest each time.
 """
 
 from functools import cache
-from typing import Annotated, Any, NamedTuple, TypeAlias, get_type_hints
+from typing import Annotated, Any, NamedTuple, Self, TypeAlias, get_type_hints
 
 import msgspec
 
@@ -47,10 +47,15 @@ class Peak(msgspec.Struct, eq=False):
             elif whole and (known is None or part * known > asked[name] * whole):
                 asked[name], offered[name] = part, whole
 
+    @classmethod
+    def of(cls, requested: Amounts, allocatable: Amounts) -> Self:
+        """Of one moment."""
+        offered = {name: whole for name, whole in allocatable.items() if whole}
+        return cls({name: requested.get(name, 0) for name in offered}, offered)
+
     def is_now(self, requested: Amounts, allocatable: Amounts) -> bool:
         """Whether these amounts are the peak of every resource."""
-        now = Peak()
-        now.look(requested, allocatable)
+        now = Peak.of(requested, allocatable)
         return now.requested == self.requested and now.allocatable == self.allocatable
 
 

@@ -198,7 +198,7 @@ class States:
         self._specs: BoundedDict[bytes, _PodSpecRead] = BoundedDict(KEPT)
         self._pods: BoundedDict[bytes, PodState] = BoundedDict(KEPT)
         self._asks: BoundedDict[bytes, PodAsk] = BoundedDict(KEPT)
-        self._nodes: BoundedDict[tuple[bytes, bytes], NodeState] = BoundedDict(KEPT)
+        self._nodes: BoundedDict[tuple[bytes, ...], NodeState] = BoundedDict(KEPT)
         self._labels: BoundedDict[bytes, Labels] = BoundedDict(KEPT)
         self._owners: BoundedDict[bytes, str] = BoundedDict(KEPT)
 
@@ -208,12 +208,20 @@ class States:
 
     def node(self, fact: ObjectStored) -> NodeState:
         """The node that a fact, or its line, is about."""
-        node = taken_apart(text_of(fact))
-        shared = bytes(node.spec), bytes(node.status)
-        known = self._nodes.get(shared)
-        if known is None:
-            known = self._nodes[shared] = self._offering(node)
-        labels = self._labelled(node.metadata)
+        record = fact.record if is_fact(fact) else None
+        body = record.body_key if isinstance(record, Record) else None
+        if isinstance(record, Record) and body is not None:
+            known = self._nodes.get(body)
+            if known is None:
+                known = self._nodes[body] = self._offering(taken_apart(record.unversioned_data))
+            labels: Labels = record.labels
+        else:
+            node = taken_apart(text_of(fact))
+            shared = bytes(node.spec), bytes(node.status)
+            known = self._nodes.get(shared)
+            if known is None:
+                known = self._nodes[shared] = self._offering(node)
+            labels = self._labelled(node.metadata)
         return NodeState(known.allocatable, labels, known.marks, known.capacity)
 
     def _offering(self, node: ObjectText) -> NodeState:

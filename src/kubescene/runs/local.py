@@ -15,7 +15,7 @@ from kubescene.api.records import Record
 from kubescene.client.verbs import AnyObject
 from kubescene.cluster import ClusterWorld
 from kubescene.control.loops import ControllerFactory
-from kubescene.garbage import LITTER, rare_collections, summing_up
+from kubescene.garbage import rare_collections, uncollected
 from kubescene.remedies import Remedies
 from kubescene.results.explaining import ExplainedAttempts, attempts_of
 from kubescene.results.explanations import Explanations
@@ -220,7 +220,7 @@ def _played_with(
     try:
         run.begin()
         phase = engine.run()
-        with summing_up(len(run.log)):
+        with uncollected():  # it would find in use what the run has made
             fold = run.account.fold
             summary = fold.finish(run.name, seed=run.options.seed)
             if sink.is_open:
@@ -228,7 +228,6 @@ def _played_with(
                 events = Timeline(run.log).events if shown else None
                 sink.finish(run.scenario.header(), events, summary, fold.ledger)
     finally:
-        LITTER.facts += len(run.log)
         try:
             sink.close()
         finally:

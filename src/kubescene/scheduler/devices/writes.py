@@ -3,6 +3,7 @@
 from typing import Any
 
 from kubescene.api.kinds import POD
+from kubescene.api.options import LASTING
 from kubescene.api.patching.patches import PatchType
 from kubescene.client.interfaces import Client, ObjectRef
 from kubescene.clock import Clock
@@ -137,7 +138,7 @@ class ClaimWriter:
 
     def _update(self, claim: JsonObject, doing: str, subresource: str = "") -> ReadOnlyObject:
         try:
-            record = self._client.update(claim, subresource=subresource)
+            record = self._client.update(claim, subresource=subresource, options=LASTING)
         except ConflictError:
             raise
         except ApiError as error:

@@ -7,6 +7,7 @@ provisioners answer by completing the binding, or by taking back what was named.
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from kubescene.api.options import LASTING
 from kubescene.api.volumes.claims import (
     BOUND_BY_CONTROLLER,
     SELECTED_NODE,
@@ -99,9 +100,9 @@ class VolumeBinder:
         for name, claim in assumed.bindings:
             volume = self._volume_lister.get(name)
             if volume is not None and (patch := _naming(volume, claim)):
-                client.update(_patched(volume, patch))
+                client.update(_patched(volume, patch), options=LASTING)
         for claim in assumed.provisions:
-            client.update(_patched(claim, _selecting(node)))
+            client.update(_patched(claim, _selecting(node)), options=LASTING)
 
     def _check(self, assumed: Assumed, node: str) -> tuple[str, bool]:
         """What went wrong, and whether all is done."""

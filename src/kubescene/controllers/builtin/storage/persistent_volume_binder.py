@@ -13,6 +13,7 @@ not done: such a volume stays released.
 from collections.abc import Iterable, Sequence
 
 from kubescene.api.kinds import NODE
+from kubescene.api.options import LASTING
 from kubescene.api.records.changes import Change, ChangeType
 from kubescene.api.scheme import GroupVersionKind
 from kubescene.api.volumes.claims import (
@@ -214,7 +215,7 @@ def _provision(claim: JsonObject, storage_class: JsonObject | None, reader: Read
     volume = provisioned(claim, storage_class, node)
     name = volume["metadata"]["name"]
     news = _notice(claim, "ProvisioningSucceeded", f"Successfully provisioned volume {name}")
-    return Plan((Create(volume, news), *_bind(volume, read_volume(volume), claim)))
+    return Plan((Create(volume, news, LASTING), *_bind(volume, read_volume(volume), claim)))
 
 
 def _bind(volume: JsonObject, known: Volume, claim: JsonObject) -> list[Write]:
@@ -229,7 +230,7 @@ def _bind(volume: JsonObject, known: Volume, claim: JsonObject) -> list[Write]:
         metadata = {"annotations": {BOUND_BY_CONTROLLER: "yes"}}
     if metadata or known.claim != name:
         patch = {"metadata": metadata, "spec": {"claimRef": claim_reference(claim)}}
-        writes.append(Patch(ObjectRef.to(volume), patch))
+        writes.append(Patch(ObjectRef.to(volume), patch, options=LASTING))
     writes += _phase(volume, "Bound")
     writes += _complete(claim, known.name)
     status = {
@@ -249,20 +250,22 @@ def _complete(claim: JsonObject, volume: str) -> list[Write]:
     if not annotations and volume_of(claim) == volume:
         return []
     patch = {"metadata": {"annotations": annotations}, "spec": {"volumeName": volume}}
-    return [Patch(ObjectRef.to(claim), patch)]
+    return [Patch(ObjectRef.to(claim), patch, options=LASTING)]
 
 
 def _claim_status(claim: JsonObject, status: JsonObject) -> list[Write]:
     held = claim.get("status") or {}
     if all(held.get(field) == value for field, value in status.items()):
         return []
-    return [Patch(ObjectRef.to(claim), {"status": status}, subresource="status")]
+    ref = ObjectRef.to(claim)
+    return [Patch(ref, {"status": status}, subresource="status", options=LASTING)]
 
 
 def _phase(volume: JsonObject, phase: str) -> list[Write]:
     if (volume.get("status") or {}).get("phase") == phase:
         return []
-    return [Patch(ObjectRef.to(volume), {"status": {"phase": phase}}, subresource="status")]
+    ref, status = ObjectRef.to(volume), {"phase": phase}
+    return [Patch(ref, {"status": status}, subresource="status", options=LASTING)]
 
 
 def _released(volume: JsonObject) -> list[Write]:

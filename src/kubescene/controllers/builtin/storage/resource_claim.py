@@ -10,6 +10,7 @@ Pods without claims are passed over without being read.
 from collections.abc import Iterable, Iterator, Sequence
 
 from kubescene.api.kinds import POD
+from kubescene.api.options import LASTING
 from kubescene.api.patching.patches import PatchType
 from kubescene.api.records.changes import Change, ChangeType
 from kubescene.api.records.traits import CLAIMS
@@ -125,7 +126,7 @@ class ResourceClaimReconciler:
         name, namespace = entry["resourceClaimTemplateName"], key.namespace
         template = reader.find(ObjectRef(TEMPLATE, name, namespace))
         if template is not None:
-            return Create(_claim_from(pod, entry["name"], template["spec"]))
+            return Create(_claim_from(pod, entry["name"], template["spec"]), options=LASTING)
         self._waiting.setdefault(ObjectKey(namespace, name), {})[key] = None
         problem = (
             f'resource claim template "{name}": resourceclaimtemplate.resource.k8s.io "{name}"'
@@ -245,7 +246,7 @@ def _base_name(pod: str, entry: str) -> str:
 
 def _named(pod: JsonObject, statuses: list[JsonObject]) -> Patch:
     patch = {"status": {"resourceClaimStatuses": statuses}}
-    return Patch(ObjectRef.to(pod), patch, PatchType.STRATEGIC, "status")
+    return Patch(ObjectRef.to(pod), patch, PatchType.STRATEGIC, "status", options=LASTING)
 
 
 def _reservations(pod: JsonObject, reader: Reader) -> Iterator[Write]:
