@@ -131,7 +131,7 @@ class _NodeSpec(msgspec.Struct, frozen=True):
     taints: tuple[_Taint, ...] | None = None
 
 
-class _Place(msgspec.Struct, frozen=True, gc=False):
+class _BoundTo(msgspec.Struct, frozen=True, gc=False):
     node: str = msgspec.field(default="", name="nodeName")
 
 
@@ -144,7 +144,7 @@ class _PodSpecRead(NamedTuple):
 
 _METADATA = msgspec.json.Decoder(MetadataText)
 _OBJECT = msgspec.json.Decoder(ObjectText)
-_PLACE = msgspec.json.Decoder(_Place)
+_PLACE = msgspec.json.Decoder(_BoundTo)
 _POD_SPEC = msgspec.json.Decoder(_PodSpec)
 _POD_STATUS = msgspec.json.Decoder(_PodStatus)
 _NODE_SPEC = msgspec.json.Decoder(_NodeSpec)

@@ -6,9 +6,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from kubescene.autoscalers import concurrency_back_tests, horizontal, vertical
+from kubescene.autoscalers import concurrency, horizontal, vertical
 from kubescene.autoscalers.back_tests import PodUsageSample, ReplicaBackTest, Why, milli
-from kubescene.autoscalers.concurrency import read_spec
 from kubescene.autoscalers.usage_files import (
     CONTAINER,
     POD,
@@ -83,7 +82,7 @@ def _concurrency(
     path: Path, usage: Sequence[str], interval: Nanoseconds, options: Mapping[str, Any]
 ) -> Shown:
     return _counted(
-        concurrency_back_tests.back_test(
+        concurrency.back_test(
             _read(path, _checked_concurrency),
             list(_pod_samples(_rows_of(usage, summed))),
             replicas=options["--replicas"],
@@ -94,7 +93,7 @@ def _concurrency(
 
 
 def _checked_concurrency(text: str) -> str:
-    read_spec(text)
+    concurrency.read_spec(text)
     return text
 
 
@@ -118,7 +117,7 @@ def _vertical(
     )
 
 
-class _Kind(NamedTuple):
+class _OfKind(NamedTuple):
     """An autoscaler that can be tested: how, which options it has a use for, its interval."""
 
     test: Callable[[Path, Sequence[str], Nanoseconds, Mapping[str, Any]], Shown]
@@ -127,9 +126,9 @@ class _Kind(NamedTuple):
 
 
 _OF = {
-    "--hpa": _Kind(_horizontal, ("--requests", "--replicas", "--startup"), "15s"),
-    "--kpa": _Kind(_concurrency, ("--replicas", "--startup"), "2s"),
-    "--vpa": _Kind(_vertical, ("--requests",), "1m"),
+    "--hpa": _OfKind(_horizontal, ("--requests", "--replicas", "--startup"), "15s"),
+    "--kpa": _OfKind(_concurrency, ("--replicas", "--startup"), "2s"),
+    "--vpa": _OfKind(_vertical, ("--requests",), "1m"),
 }
 
 

@@ -165,7 +165,7 @@ class PunctualSocket:
 
     def makefile(self, mode: str, *arguments: Any) -> io.BufferedReader:
         del mode, arguments
-        return io.BufferedReader(_Reader(self._raw, self.wait_at_most))
+        return io.BufferedReader(_ReplyBody(self._raw, self.wait_at_most))
 
     def wait_at_most(self) -> None:
         if self.deadline is not None:
@@ -187,7 +187,7 @@ class PunctualConnection(HTTPConnection):
         self.sock: Any = punctual
 
 
-class _Reader(io.RawIOBase):
+class _ReplyBody(io.RawIOBase):
     def __init__(self, raw: socket.socket, before: Callable[[], None]) -> None:
         self._raw = raw
         self._before = before

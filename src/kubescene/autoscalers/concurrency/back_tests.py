@@ -18,7 +18,7 @@ from kubescene.autoscalers.back_tests import (
     passes,
     start_of,
 )
-from kubescene.autoscalers.concurrency import (
+from kubescene.autoscalers.concurrency.plugin import (
     ROUTER,
     ConcurrencyAutoscaler,
     ConcurrencyDecision,
