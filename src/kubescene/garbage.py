@@ -115,7 +115,8 @@ def rare_collections() -> Iterator[None]:
 
 def young_looks() -> int:
     """How often this process has looked at new objects alone."""
-    return gc.get_stats()[0]["collections"]
+    looks: int = gc.get_stats()[0]["collections"]
+    return looks
 
 
 @contextmanager
