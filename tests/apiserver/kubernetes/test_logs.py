@@ -174,7 +174,7 @@ def test_a_log_of_years_is_cut_to_its_newest_lines() -> None:
         ([{"text": "a"}, {"after": "1s"}], "logs: entry 1: text: must be one line"),
         ([{"text": "a", "after": "-1s"}], "logs: entry 0: after: "),
         ([{"text": "a", "every": "0s"}], "logs: entry 0: every: must be longer than nothing"),
-        ([{"text": "a", "evry": "1s"}], "logs: entry 0: unknown field evry"),
+        ([{"text": "a", "eveery": "1s"}], "logs: entry 0: unknown field eveery"),
         ([7], "logs: entry 0: must be an object with a text"),
     ],
 )
