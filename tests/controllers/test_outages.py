@@ -363,6 +363,22 @@ def test_a_change_that_makes_no_sense_leaves_an_outage_as_it_was(cluster: Cluste
     assert (status(cluster)["phase"], silent(cluster)) == ("Ended", set())
 
 
+def test_nodes_that_come_while_a_change_makes_no_sense_wait_for_one_that_does(
+    cluster: ClusterWorld,
+) -> None:
+    nodes(cluster, 1)
+    cluster.create(outage(what="CpuStolen", cpuShare=0.5, **{"for": "10m"}))
+    cluster.settle().patch("outages", "o", {"spec": {"cpuShare": None}})
+    cluster.settle().create(make_node("late").cpu("4").memory("8Gi"))
+    cluster.settle()
+    assert "cpuShare: CpuStolen needs a share" in status(cluster)["message"]
+    assert status(cluster)["affected"] == ["n0"]
+    cluster.patch("outages", "o", {"spec": {"cpuShare": 0.25}})
+    cluster.settle()
+    assert status(cluster)["affected"] == ["late", "n0"]
+    assert told_of(cluster, "late", "stolen.kubescene.dev/") == {"o": 0.25}
+
+
 def test_a_reclaim_that_is_changed_gives_nodes_back_and_takes_others(cluster: ClusterWorld) -> None:
     for name, zone in (("a0", "a"), ("b0", "b"), ("c0", "c")):
         cluster.create(make_node(name).label(zone=zone))

@@ -130,7 +130,12 @@ class OutageReconciler:
         return Plan(writes, wait)
 
     def _spread(self, outage: JsonObject, reader: Reader, now: int) -> Sequence[Write]:
-        """Nodes have come: those that are drawn are affected, too; nobody is let off for them."""
+        """Nodes have come: those that are drawn are affected, too; nobody is let off for them.
+
+        Nobody is while its spec makes no sense: what is done to them would have to stand there.
+        """
+        if self._fault_of_change(outage):
+            return ()
         before = outage["status"].get("affected") or []
         chosen = self._chosen(outage["spec"], reader)
         present = {name_of(node) for node in chosen}
