@@ -61,12 +61,13 @@ def rules(http: Http, role: str) -> list[JsonObject]:
     return found
 
 
-def settled(http: Http, role: str) -> list[JsonObject]:
-    """The rules once they are gathered."""
+def settled(http: Http, role: str, resource: str = "pods") -> list[JsonObject]:
+    """The rules once that is among them: a role gathers from roles that gather themselves."""
     for _ in range(6000):
-        if found := rules(http, role):
+        found = rules(http, role)
+        if any(resource in each.get("resources", ()) for each in found):
             return found
-    raise AssertionError(f"{role} gathered nothing")
+    raise AssertionError(f"{role} gathered nothing about {resource}: {found}")
 
 
 def test_whoever_is_bound_to_nothing_may_do_nothing(http: Http) -> None:
