@@ -83,6 +83,8 @@ def test_the_manifest_of_a_server_in_a_container(kubectl: Kubectl) -> None:
         refused = kubectl(*create, stdin=orjson.dumps(pod).decode(), fails=True)
         assert 'violates PodSecurity "restricted:latest"' in refused
     finally:
+        claim = ("-n", "kubescene", "patch", "pvc", "kubescene", "--type=merge", "-p")
+        kubectl(*claim, '{"metadata": {"finalizers": null}}')  # no controller takes it back
         kubectl("delete", "--wait=false", "-f", str(MANIFEST))
         gone = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kubescene"}}
         path = "/api/v1/namespaces/kubescene/finalize"  # no controller does it here

@@ -176,10 +176,10 @@ class TestEviction:
         assert http.get(f"{PODS}/a").status == 200
 
 
-def test_log_of_a_pod_is_empty_text(http: Http) -> None:
+def test_log_of_a_pod_without_a_node_is_empty_text(http: Http) -> None:
     http.post(PODS, pod("a"))
     reply = http.get(f"{PODS}/a/log?container=c")
-    assert (reply.status, reply.body) == (200, b"")
+    assert (reply.status, reply.body) == (204, b"")
     assert reply.all("content-type") == ["text/plain; charset=utf-8"]
     assert http.get(f"{PODS}/b/log").status == 404
 
