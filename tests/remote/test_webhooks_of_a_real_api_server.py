@@ -194,6 +194,10 @@ def check_alike(
     check_same(ours, real)
 
 
+def each_once(found: list[JsonObject]) -> list[JsonObject]:
+    return [each for place, each in enumerate(found) if each not in found[:place]]
+
+
 def check_same(ours: Any, real: Any) -> None:
     if found := [*differences(ours, real)]:
         pytest.fail("\n".join(found), pytrace=False)
@@ -348,7 +352,9 @@ def test_the_same_is_asked_about_a_life(worlds: tuple[Ask, Ask], program: Webhoo
             ask("DELETE", f"{MAPS}/b", {"propagationPolicy": "Orphan"}),
         ]
 
-    check_alike(worlds, program, case)
+    # A real one tries a write again, and asks again, where its cache was behind the last one.
+    ours, real = both(worlds, program, case)
+    check_same(each_once(ours), each_once(real))
 
 
 def test_several_are_asked_in_the_same_order(
