@@ -67,8 +67,15 @@ label: node.kubernetes.io/instance-type   # this label if none is named
 hourly:
   m5.large: 0.096
   c5.xlarge: 0.17
+  c5.xlarge/spot: 0.06                    # of nodes whose labels say that they are spot
+  c5.xlarge/spot/eu-1a: 0.055             # and in this zone
 default: 0.1                              # for nodes that are not listed; else they are an error
 ```
+
+The most exact price counts: of type, capacity type (`spot`, `on-demand`) and zone, of type and zone
+(`c5.xlarge//eu-1a`), of type and capacity type, of the type. Spot are nodes whose labels say it as
+Karpenter, EKS, GKE or AKS do. A file whose name ends with `.csv` has the columns `instance_type`
+and `hourly`, and `capacity_type` and `zone` if wanted.
 """
 
 SECTIONS: tuple[tuple[str, str, tuple[AnyMeasure, ...]], ...] = (
