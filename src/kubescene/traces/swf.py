@@ -54,7 +54,9 @@ class SwfReader:
         if not trace.pods:
             raise SnapshotError("there is no job in it that ran", where=source.where)
         if trace.nodes:
-            trace.remarks.append("its header does not say how much memory a node has: 1Ti is taken")
+            trace.remarks.append(
+                "its header does not say how much memory a node has: without --nodes, 1Ti"
+            )
         trace.remarks.append("pods of one job may begin apart; queues and partitions are not read")
         return trace
 
